@@ -27,6 +27,7 @@ CREATE TABLE groups (
     line_left_at      INTEGER,
     edit_number       INTEGER NOT NULL DEFAULT 1,
     created_at        INTEGER NOT NULL,
+    updated_at        INTEGER NOT NULL,
     archived_at       INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX groups_line ON groups (line_group_id) WHERE line_group_id <> '';
@@ -40,6 +41,7 @@ CREATE TABLE classrooms (
     position    INTEGER NOT NULL,
     edit_number INTEGER NOT NULL DEFAULT 1,
     created_at  INTEGER NOT NULL,
+    updated_at  INTEGER NOT NULL,
     archived_at INTEGER
 ) STRICT;
 CREATE INDEX classrooms_group ON classrooms (group_id, position);
@@ -55,6 +57,7 @@ CREATE TABLE teachers (
     blocked      INTEGER NOT NULL DEFAULT 0 CHECK (blocked IN (0, 1)),
     edit_number  INTEGER NOT NULL DEFAULT 1,
     created_at   INTEGER NOT NULL,
+    updated_at   INTEGER NOT NULL,
     archived_at  INTEGER
 ) STRICT;
 CREATE INDEX teachers_classroom ON teachers (classroom_id, position);
@@ -69,6 +72,7 @@ CREATE TABLE patterns (
     position      INTEGER NOT NULL,
     edit_number   INTEGER NOT NULL DEFAULT 1,
     created_at    INTEGER NOT NULL,
+    updated_at    INTEGER NOT NULL,
     archived_at   INTEGER,
     CHECK (start_minutes >= 0 AND start_minutes < end_minutes AND end_minutes <= 1800)
 ) STRICT;
@@ -246,6 +250,7 @@ CREATE TABLE jobs (
 ) STRICT;
 CREATE INDEX jobs_ready ON jobs (run_at, id) WHERE state = 'ready';
 CREATE UNIQUE INDEX jobs_leased_lane ON jobs (lane) WHERE state = 'leased';
+CREATE INDEX jobs_lease ON jobs (lease_until) WHERE state = 'leased';
 CREATE UNIQUE INDEX jobs_live ON jobs (kind, subject_id) WHERE state <> 'done';
 CREATE INDEX jobs_done ON jobs (updated_at) WHERE state = 'done';
 

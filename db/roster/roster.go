@@ -29,6 +29,7 @@ type Group struct {
 	LINEMemberCount int       // members the last time LINE was asked, the account itself excluded
 	LINELeftAt      time.Time // when the account was removed from the LINE group
 	EditNumber      int64
+	UpdatedAt       time.Time // when EditNumber last grew
 	ArchivedAt      time.Time
 }
 
@@ -50,6 +51,7 @@ type Classroom struct {
 	ShortName  string
 	Position   int // order within its group
 	EditNumber int64
+	UpdatedAt  time.Time // when EditNumber last grew
 	ArchivedAt time.Time
 }
 
@@ -63,6 +65,7 @@ type Teacher struct {
 	NoticesOn   bool   // wants reminders and corrections
 	Blocked     bool   // has blocked the account or is not its friend, as far as known
 	EditNumber  int64
+	UpdatedAt   time.Time // when EditNumber last grew
 	ArchivedAt  time.Time // when the teacher left
 }
 
@@ -96,6 +99,7 @@ type Pattern struct {
 	Times      TimeRange
 	Position   int
 	EditNumber int64
+	UpdatedAt  time.Time // when EditNumber last grew
 	ArchivedAt time.Time
 }
 
