@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,6 +27,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"shiftpost/db/migrations"
+	"shiftpost/db/roster"
 )
 
 // FileName is the name of the database file within the data folder.
@@ -36,6 +38,7 @@ var (
 	ErrNotFound  = errors.New("not found")
 	ErrEdited    = errors.New("edited by somebody else since it was read")
 	ErrNameTaken = errors.New("the name is taken")
+	ErrParent    = errors.New("what it belongs to is not in use")
 )
 
 // Options say how a store is opened.
@@ -45,18 +48,20 @@ type Options struct {
 	Location *time.Location  // the school's time zone; nil: UTC
 	Logger   *slog.Logger    // nil: slog.Default()
 	Delivery DeliveryOptions // zero: the documented defaults
+	Compose  roster.Composer // builds the messages; only a process that runs jobs needs it
 }
 
 // Store is the open database. Its methods may be called from any goroutine.
 type Store struct {
-	write *sql.DB // one connection, immediate transactions
-	read  *sql.DB // query-only
-	dir   string
-	clock clockwork.Clock
-	loc   *time.Location
-	log   *slog.Logger
-	opts  DeliveryOptions
-	boot  string // names this process's leases
+	write   *sql.DB // one connection, immediate transactions
+	read    *sql.DB // query-only
+	dir     string
+	clock   clockwork.Clock
+	loc     *time.Location
+	log     *slog.Logger
+	opts    DeliveryOptions
+	compose roster.Composer
+	boot    string // names this process's leases
 }
 
 // Open opens or makes the database in o.Dir, applies the migrations that are missing and verifies that SQLite runs
@@ -84,7 +89,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 
-	s := &Store{dir: o.Dir, clock: o.Clock, loc: o.Location, log: o.Logger, opts: o.Delivery.withDefaults(), boot: uuid.NewString()}
+	s := &Store{dir: o.Dir, clock: o.Clock, loc: o.Location, log: o.Logger, opts: o.Delivery.withDefaults(), compose: o.Compose, boot: uuid.NewString()}
 	s.write, err = sql.Open("sqlite3", "file:"+path+"?_journal_mode=WAL&_busy_timeout=5000&_synchronous=FULL&_foreign_keys=on&_txlock=immediate")
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
@@ -253,4 +258,9 @@ func one[T any](ctx context.Context, q querier, scan func(scanner) (T, error), q
 		err = ErrNotFound
 	}
 	return v, err
+}
+
+// qualify puts a table's alias before each of a list of columns.
+func qualify(alias, columns string) string {
+	return alias + "." + strings.ReplaceAll(columns, ", ", ", "+alias+".")
 }

@@ -90,7 +90,7 @@ CREATE TABLE shifts (
     state         TEXT NOT NULL CHECK (state IN ('draft', 'confirmed', 'deleted')),
     version       INTEGER NOT NULL DEFAULT 1,
     edit_number   INTEGER NOT NULL DEFAULT 1,
-    confirmed_at  INTEGER, -- when it was last confirmed or changed while confirmed or taken out of the table again
+    shown_at      INTEGER, -- when what the table shows of it last changed; NULL while it was never confirmed
     changed_at    INTEGER NOT NULL,
     created_at    INTEGER NOT NULL,
     updated_at    INTEGER NOT NULL,
@@ -162,7 +162,6 @@ CREATE TABLE deliveries (
     interruptions    INTEGER NOT NULL DEFAULT 0,
     attempt_id       INTEGER, -- the open attempt while processing
     boot_id          TEXT,    -- the process that holds it while processing
-    retry_barred     INTEGER NOT NULL DEFAULT 0 CHECK (retry_barred IN (0, 1)),
     created_at       INTEGER NOT NULL,
     created_by       INTEGER REFERENCES admins (id),
     updated_at       INTEGER NOT NULL,

@@ -119,7 +119,6 @@ type Delivery struct {
 	Ladder        int       // which ladder it is on, from 1
 	LadderTries   int       // tries spent of it
 	Interruptions int       // interrupted tries in a row
-	RetryBarred   bool      // superseded after a try: it must not arrive any more
 	CreatedAt     time.Time
 	CreatedBy     int64 // admin; 0 when the program made it
 	UpdatedAt     time.Time

@@ -1,0 +1,332 @@
+package db
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"shiftpost/db/queue"
+	"shiftpost/db/roster"
+)
+
+// The kinds of jobs that carry deliveries. They are two so that a hold of publications can let notices pass.
+const (
+	JobPublication = "publication_delivery"
+	JobNotice      = "notice_delivery"
+)
+
+func jobKind(k roster.DeliveryKind) string {
+	if k.Notice() {
+		return JobNotice
+	}
+	return JobPublication
+}
+
+// lane names the destination of a delivery for the queue, without naming a LINE id.
+func lane(d roster.Delivery) string {
+	if d.Kind.Notice() {
+		return fmt.Sprintf("teacher:%d", d.TeacherID)
+	}
+	return fmt.Sprintf("group:%d", d.GroupID)
+}
+
+// Delivery events, beside the attempts, that a delivery's history shows.
+const (
+	EventMade          = "made"           // saved and queued
+	EventEnqueueFailed = "enqueue_failed" // saved, but no job could be written
+	EventEnqueued      = "enqueued"       // the job could be written after all
+	EventRetried       = "retried"        // an admin began a new ladder
+	EventNewKey        = "new_key"        // an admin began a new ladder with a new retry key
+	EventHurried       = "hurried"        // an admin brought the next try forward
+	EventCanceled      = "canceled"       // called off, with its code
+	EventComposeFailed = "compose_failed" // its message could not be built; a try was spent
+	EventExpired       = "expired"        // its retry key ran out
+	EventInterrupted   = "interrupted"    // the program ended while it was being sent
+)
+
+// announce makes the delivery of a publication to its group and calls off the older ones of that month that wait.
+func (s *Store) announce(t *tx, groupID, publicationID, adminID int64) (int64, error) {
+	deliveryID, err := s.makeDelivery(t, roster.Delivery{Kind: roster.ShiftPublication, GroupID: groupID, PublicationID: publicationID, DueAt: t.now, CreatedBy: adminID})
+	if err != nil {
+		return 0, err
+	}
+	older, err := list(t.ctx, t, scanDelivery, `SELECT `+qualify("d", deliveryColumns)+` FROM deliveries d
+		JOIN publications p ON p.id = d.publication_id JOIN publications n ON n.group_id = p.group_id AND n.month = p.month
+		WHERE n.id = ? AND d.id < ? AND d.state IN ('pending', 'queued')`, publicationID, deliveryID)
+	if err != nil {
+		return 0, fmt.Errorf("look for older announcements: %w", err)
+	}
+	for _, d := range older {
+		if err := t.cancel(d, roster.CodeSuperseded, 0); err != nil {
+			return 0, err
+		}
+	}
+	return deliveryID, nil
+}
+
+// makeDelivery stores a delivery and its job. When the job alone cannot be written, the delivery stays pending and
+// the recovery sweep queues it later; when the whole transaction is lost, the error says so.
+func (s *Store) makeDelivery(t *tx, d roster.Delivery) (int64, error) {
+	later := t.now.Add(s.opts.SweepEvery)
+	var err error
+	d.ID, err = t.insert(`INSERT INTO deliveries (kind, state, code, retry_key, group_id, publication_id, teacher_id, shift_id, shift_version, line_id,
+		due_at, deadline_at, next_attempt_at, created_at, created_by, updated_at)
+		VALUES (?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		d.Kind, roster.CodeEnqueueFailed, uuid.NewString(), ref(d.GroupID), ref(d.PublicationID), ref(d.TeacherID), ref(d.ShiftID), ref(d.ShiftVersion), d.LINEID,
+		at(d.DueAt), at(d.DeadlineAt), at(later), at(t.now), ref(d.CreatedBy), at(t.now))
+	if err != nil {
+		return 0, fmt.Errorf("save delivery: %w", err)
+	}
+	enqueued, err := t.enqueue(d, d.DueAt, false)
+	if err != nil {
+		return 0, err
+	}
+	event := EventMade
+	if !enqueued {
+		event = EventEnqueueFailed
+	}
+	return d.ID, t.event(d.ID, event, "", d.CreatedBy)
+}
+
+// enqueue writes the job of a pending delivery and makes it queued. It reports false, and leaves the delivery as it
+// is, when only the job's statement failed.
+func (t *tx) enqueue(d roster.Delivery, runAt time.Time, passesHold bool) (bool, error) {
+	if _, err := t.exec(`SAVEPOINT job`); err != nil {
+		return false, fmt.Errorf("set savepoint: %w", err)
+	}
+	jobErr := queue.Enqueue(t.ctx, t, t.now, queue.NewJob{Kind: jobKind(d.Kind), SubjectID: d.ID, Lane: lane(d), RunAt: runAt, PassesHold: passesHold})
+	if jobErr != nil {
+		// An error that ended the whole transaction took the savepoint with it, and this fails.
+		if _, err := t.exec(`ROLLBACK TO job`); err != nil {
+			return false, errors.Join(jobErr, fmt.Errorf("roll back to savepoint: %w", err))
+		}
+	}
+	if _, err := t.exec(`RELEASE job`); err != nil {
+		return false, errors.Join(jobErr, fmt.Errorf("release savepoint: %w", err))
+	}
+	if jobErr != nil {
+		return false, nil
+	}
+	err := t.execOne(errMoved, `UPDATE deliveries SET state = 'queued', code = '', next_attempt_at = ?, updated_at = ? WHERE id = ? AND state = 'pending'`,
+		at(runAt), at(t.now), d.ID)
+	if err != nil {
+		return false, fmt.Errorf("queue delivery %d: %w", d.ID, err)
+	}
+	return true, nil
+}
+
+// errMoved tells that a delivery was no longer in the state that a move begins in.
+var errMoved = errors.New("the delivery is in another state by now")
+
+// cancel calls a pending or queued delivery off and withdraws its job.
+func (t *tx) cancel(d roster.Delivery, code roster.Code, adminID int64) error {
+	err := t.execOne(errMoved, `UPDATE deliveries SET state = 'canceled', code = ?, next_attempt_at = NULL, finished_at = ?, updated_at = ?
+		WHERE id = ? AND state = ?`, code, at(t.now), at(t.now), d.ID, d.State)
+	if err != nil {
+		return fmt.Errorf("cancel delivery %d: %w", d.ID, err)
+	}
+	if _, err := queue.Withdraw(t.ctx, t, t.now, jobKind(d.Kind), d.ID); err != nil {
+		return err
+	}
+	return t.event(d.ID, EventCanceled, code, adminID)
+}
+
+func (t *tx) event(deliveryID int64, event string, code roster.Code, adminID int64) error {
+	_, err := t.exec(`INSERT INTO delivery_events (delivery_id, happened_at, event, code, admin_id) VALUES (?, ?, ?, ?, ?)`,
+		deliveryID, at(t.now), event, code, ref(adminID))
+	if err != nil {
+		return fmt.Errorf("note %s of delivery %d: %w", event, deliveryID, err)
+	}
+	return nil
+}
+
+// check says whether a delivery is still wanted: an empty code if so, else the code it is canceled with.
+func (s *Store) check(t *tx, d roster.Delivery) (roster.Code, error) {
+	superseded, err := t.superseded(d)
+	if err != nil || superseded {
+		return roster.CodeSuperseded, err
+	}
+	g, err := group(t.ctx, t, d.GroupID)
+	if err != nil {
+		return "", err
+	}
+	if !g.Linked() || (!d.FirstTryAt.IsZero() && g.LINEGroupID != d.LINEID) {
+		return roster.CodeGroupLeft, nil
+	}
+	return "", nil
+}
+
+// superseded reports whether a newer delivery of the same group and month has taken the place of d: its time has
+// come, and it was not called off before any try.
+func (t *tx) superseded(d roster.Delivery) (bool, error) {
+	var yes bool
+	err := t.row(`SELECT EXISTS (SELECT 1 FROM deliveries n JOIN publications np ON np.id = n.publication_id
+		JOIN publications p ON p.group_id = np.group_id AND p.month = np.month
+		WHERE p.id = ? AND n.id > ? AND n.due_at <= ? AND NOT (n.state = 'canceled' AND n.first_try_at IS NULL))`,
+		d.PublicationID, d.ID, at(t.now)).Scan(&yes)
+	if err != nil {
+		return false, fmt.Errorf("look for what supersedes delivery %d: %w", d.ID, err)
+	}
+	return yes, nil
+}
+
+// DeliveryDetail is one delivery with everything its page shows.
+type DeliveryDetail struct {
+	roster.Delivery
+	Group          roster.Group
+	Publication    roster.Publication // of a publication
+	Attempts       []roster.Attempt   // the newest first
+	Events         []DeliveryEvent    // the newest first
+	MayHaveArrived bool               // a try of it is open or ended without a known answer
+	Dead           bool               // its job is a dead letter
+}
+
+// DeliveryEvent is an entry of a delivery's history beside its attempts.
+type DeliveryEvent struct {
+	At    time.Time
+	Event string
+	Code  roster.Code
+	Admin string // name of the admin who did it, empty when the program did
+}
+
+// Delivery reads one delivery. The error is ErrNotFound if there is none.
+func (s *Store) Delivery(ctx context.Context, deliveryID int64) (DeliveryDetail, error) {
+	var d DeliveryDetail
+	wrap := func(err error) (DeliveryDetail, error) {
+		return DeliveryDetail{}, fmt.Errorf("delivery %d: %w", deliveryID, err)
+	}
+	var err error
+	if d.Delivery, err = one(ctx, s.read, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE id = ?`, deliveryID); err != nil {
+		return wrap(err)
+	}
+	if d.PublicationID != 0 {
+		if d.Publication, err = s.Publication(ctx, d.PublicationID); err != nil {
+			return wrap(err)
+		}
+		if d.Group, err = s.Group(ctx, d.GroupID); err != nil {
+			return wrap(err)
+		}
+	}
+	if d.Attempts, err = list(ctx, s.read, scanAttempt, `SELECT `+attemptColumns+` FROM attempts WHERE delivery_id = ? ORDER BY number DESC`, deliveryID); err != nil {
+		return wrap(err)
+	}
+	d.Events, err = list(ctx, s.read, func(r scanner) (DeliveryEvent, error) {
+		var e DeliveryEvent
+		err := r.Scan(scanInstant(&e.At), &e.Event, &e.Code, &e.Admin)
+		return e, err
+	}, `SELECT e.happened_at, e.event, e.code, coalesce(a.name, '') FROM delivery_events e LEFT JOIN admins a ON a.id = e.admin_id
+		WHERE e.delivery_id = ? ORDER BY e.id DESC`, deliveryID)
+	if err != nil {
+		return wrap(err)
+	}
+	for _, a := range d.Attempts {
+		if a.Outcome == "" || a.Outcome == roster.Unknown || a.Outcome == roster.Interrupted {
+			d.MayHaveArrived = d.State != roster.Sent
+		}
+	}
+	err = s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM jobs WHERE kind = ? AND subject_id = ? AND state = 'dead')`, jobKind(d.Kind), deliveryID).Scan(&d.Dead)
+	if err != nil {
+		return wrap(err)
+	}
+	return d, nil
+}
+
+// DeliveryFilter narrows the list of deliveries. Zero values do not narrow.
+type DeliveryFilter struct {
+	State roster.DeliveryState
+	Kind  roster.DeliveryKind
+	Month roster.Month
+	Code  roster.Code
+	// Before is the id that the page before ended with; 0 is the first page.
+	Before int64
+	Limit  int
+}
+
+// DeliveryRow is one line of the list of deliveries.
+type DeliveryRow struct {
+	roster.Delivery
+	GroupName string       // publications
+	Month     roster.Month // publications
+	Number    int          // publications
+	Attempts  int
+	Unknown   bool // a try's outcome is unknown and it was not sent since
+}
+
+// Deliveries lists deliveries, the newest first.
+func (s *Store) Deliveries(ctx context.Context, f DeliveryFilter) ([]DeliveryRow, error) {
+	month := ""
+	if f.Month != (roster.Month{}) {
+		month = f.Month.String()
+	}
+	rows, err := list(ctx, s.read, func(r scanner) (DeliveryRow, error) {
+		var d DeliveryRow
+		var m sql.Null[roster.Month]
+		err := r.Scan(append(deliveryTargets(&d.Delivery), &d.GroupName, &m, &d.Number, &d.Attempts, &d.Unknown)...)
+		d.Month = m.V
+		return d, err
+	}, `SELECT `+qualify("d", deliveryColumns)+`, coalesce(g.name, ''), p.month, coalesce(p.number, 0),
+		(SELECT count(*) FROM attempts a WHERE a.delivery_id = d.id), d.state <> 'sent' AND `+mayHaveArrived+`
+		FROM deliveries d LEFT JOIN publications p ON p.id = d.publication_id LEFT JOIN groups g ON g.id = d.group_id
+		WHERE (?1 = '' OR d.state = ?1) AND (?2 = '' OR d.kind = ?2) AND (?3 = '' OR p.month = ?3) AND (?4 = '' OR d.code = ?4) AND (?5 = 0 OR d.id < ?5)
+		ORDER BY d.id DESC LIMIT ?6`, string(f.State), string(f.Kind), month, string(f.Code), f.Before, cmp.Or(f.Limit, 50))
+	if err != nil {
+		return nil, fmt.Errorf("list deliveries: %w", err)
+	}
+	return rows, nil
+}
+
+// UnfinishedDeliveries counts the deliveries of each state that somebody waits for or must look at: all live ones
+// and the failed ones.
+func (s *Store) UnfinishedDeliveries(ctx context.Context) (map[roster.DeliveryState]int, error) {
+	counts := map[roster.DeliveryState]int{}
+	_, err := list(ctx, s.read, func(r scanner) (struct{}, error) {
+		var state roster.DeliveryState
+		var n int
+		err := r.Scan(&state, &n)
+		counts[state] = n
+		return struct{}{}, err
+	}, `SELECT state, count(*) FROM deliveries WHERE state IN ('pending', 'queued', 'processing') GROUP BY state
+		UNION ALL SELECT 'failed', count(*) FROM deliveries WHERE state = 'failed'`)
+	if err != nil {
+		return nil, fmt.Errorf("count deliveries: %w", err)
+	}
+	return counts, nil
+}
+
+// PublicationDeliveries lists the deliveries of one publication, the newest first.
+func (s *Store) PublicationDeliveries(ctx context.Context, publicationID int64) ([]roster.Delivery, error) {
+	all, err := list(ctx, s.read, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE publication_id = ? ORDER BY id DESC`, publicationID)
+	if err != nil {
+		return nil, fmt.Errorf("deliveries of publication %d: %w", publicationID, err)
+	}
+	return all, nil
+}
+
+const deliveryColumns = `id, kind, state, code, retry_key, group_id, publication_id, teacher_id, shift_id, shift_version, line_id, body, first_try_at, key_first_try_at, due_at, deadline_at, next_attempt_at, ladder, ladder_tries, interruptions, created_at, created_by, updated_at, finished_at`
+
+func deliveryTargets(d *roster.Delivery) []any {
+	return []any{&d.ID, &d.Kind, &d.State, &d.Code, &d.RetryKey, scanRef(&d.GroupID), scanRef(&d.PublicationID), scanRef(&d.TeacherID), scanRef(&d.ShiftID),
+		scanRef(&d.ShiftVersion), &d.LINEID, &d.Body, scanInstant(&d.FirstTryAt), scanInstant(&d.KeyFirstTryAt), scanInstant(&d.DueAt), scanInstant(&d.DeadlineAt),
+		scanInstant(&d.NextAttemptAt), &d.Ladder, &d.LadderTries, &d.Interruptions, scanInstant(&d.CreatedAt), scanRef(&d.CreatedBy),
+		scanInstant(&d.UpdatedAt), scanInstant(&d.FinishedAt)}
+}
+
+func scanDelivery(row scanner) (roster.Delivery, error) {
+	var d roster.Delivery
+	err := row.Scan(deliveryTargets(&d)...)
+	return d, err
+}
+
+const attemptColumns = `id, delivery_id, number, ladder, retry_key, started_at, finished_at, coalesce(outcome, ''), code, status, request_id, accepted_request_id, message`
+
+func scanAttempt(row scanner) (roster.Attempt, error) {
+	var a roster.Attempt
+	err := row.Scan(&a.ID, &a.DeliveryID, &a.Number, &a.Ladder, &a.RetryKey, scanInstant(&a.StartedAt), scanInstant(&a.FinishedAt), &a.Outcome, &a.Code,
+		&a.Status, &a.RequestID, &a.AcceptedRequestID, &a.Message)
+	return a, err
+}

@@ -1,0 +1,31 @@
+package roster
+
+import "time"
+
+// PublicationMessage is what the announcement of a publication says to its group. It holds no personal data.
+type PublicationMessage struct {
+	LINEGroupID string
+	GroupName   string
+	Month       Month
+	Number      int
+	PublishedAt time.Time
+	DocumentID  string
+	// Base is the publication the group was last sent, nil if it was sent none of this month. Changes since then are
+	// counted only when it is certain that it arrived.
+	Base    *Base
+	Added   int
+	Changed int
+	Removed int
+}
+
+// Update reports whether the group saw an earlier version, or may have.
+func (m PublicationMessage) Update() bool { return m.Base != nil }
+
+// Changes returns how many changes the message counts.
+func (m PublicationMessage) Changes() int { return m.Added + m.Changed + m.Removed }
+
+// Composer turns what a delivery says into the bytes of its push request, recipient included. It does no I/O, reads
+// no clock and answers the same for the same message, since it is called inside a transaction.
+type Composer interface {
+	ComposePublication(PublicationMessage) ([]byte, error)
+}

@@ -1,0 +1,345 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"shiftpost/db/queue"
+	"shiftpost/db/roster"
+)
+
+// Try is a request to LINE that the runner has to make now: its attempt is open and its delivery is processing.
+type Try struct {
+	DeliveryID int64
+	AttemptID  int64
+	RetryKey   string
+	Body       []byte
+	job        queue.Job
+}
+
+// Result is what came of a try.
+type Result struct {
+	Outcome           roster.Outcome // accepted, refused or unknown
+	Code              roster.Code    // empty when accepted
+	Status            int            // HTTP; 0 when there was no answer
+	RequestID         string
+	AcceptedRequestID string
+	Message           string // LINE's words
+	// CutOff marks a request that the program's own shutdown ended: it spends no try.
+	CutOff bool
+}
+
+// interruptedWait is how long a delivery rests from its second interruption in a row.
+const interruptedWait = 2 * time.Minute
+
+// maxInterruptions in a row fail a delivery.
+const maxInterruptions = 3
+
+// ClaimTry leases the job that has been due longest and, if its delivery is still wanted, opens an attempt for it:
+// the check, the freeze of the message at the first try and the move to processing are one transaction. The try is
+// nil when the job needed no request. The error is queue.ErrNone when no job is due.
+func (s *Store) ClaimTry(ctx context.Context) (*Try, error) {
+	var try *Try
+	err := s.inTx(ctx, func(t *tx) error {
+		job, err := queue.Claim(t.ctx, t, t.now, s.boot, s.opts.Lease, nil)
+		if err != nil {
+			return err
+		}
+		d, err := one(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE id = ?`, job.SubjectID)
+		if err != nil {
+			return fmt.Errorf("delivery %d: %w", job.SubjectID, err)
+		}
+		if job.TakenOver != "" {
+			wait, err := s.interrupt(t, &d, job)
+			if err != nil || wait {
+				return err
+			}
+		}
+		try, err = s.begin(t, d, job)
+		return err
+	})
+	if errors.Is(err, queue.ErrNone) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("claim try: %w", err)
+	}
+	return try, nil
+}
+
+// begin opens an attempt for a claimed delivery, or ends the job when there is nothing to send.
+func (s *Store) begin(t *tx, d roster.Delivery, job queue.Job) (*Try, error) {
+	if d.State != roster.Queued {
+		s.log.Warn("job without a waiting delivery", "delivery", d.ID, "state", d.State)
+		return nil, queue.Finish(t.ctx, t, t.now, job.ID, s.boot)
+	}
+	code, err := s.check(t, d)
+	if err != nil {
+		return nil, err
+	}
+	if code != "" {
+		if err := t.cancel(d, code, 0); err != nil {
+			return nil, err
+		}
+		return nil, queue.Finish(t.ctx, t, t.now, job.ID, s.boot)
+	}
+	if roster.KeyExpired(t.now, d.KeyFirstTryAt, s.opts.RetryKeyTTL) {
+		if err := t.expire(d); err != nil {
+			return nil, err
+		}
+		return nil, queue.Finish(t.ctx, t, t.now, job.ID, s.boot)
+	}
+	if d.FirstTryAt.IsZero() {
+		if err := s.freeze(t, &d); err != nil {
+			s.log.Error("message could not be built", "delivery", d.ID, "error", err)
+			return nil, s.spendTry(t, d, job)
+		}
+	}
+	attemptID, err := t.insert(`INSERT INTO attempts (delivery_id, number, ladder, retry_key, boot_id, started_at)
+		SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4, ?5 FROM attempts WHERE delivery_id = ?1`,
+		d.ID, d.Ladder, d.RetryKey, s.boot, at(t.now))
+	if err != nil {
+		return nil, fmt.Errorf("open attempt of delivery %d: %w", d.ID, err)
+	}
+	err = t.execOne(errMoved, `UPDATE deliveries SET state = 'processing', code = '', attempt_id = ?, boot_id = ?, line_id = ?, body = ?,
+		first_try_at = coalesce(first_try_at, ?), key_first_try_at = coalesce(key_first_try_at, ?), next_attempt_at = NULL, updated_at = ?
+		WHERE id = ? AND state = 'queued'`, attemptID, s.boot, d.LINEID, d.Body, at(t.now), at(t.now), at(t.now), d.ID)
+	if err != nil {
+		return nil, fmt.Errorf("begin try of delivery %d: %w", d.ID, err)
+	}
+	return &Try{DeliveryID: d.ID, AttemptID: attemptID, RetryKey: d.RetryKey, Body: d.Body, job: job}, nil
+}
+
+// freeze builds the message of a delivery: its recipient and bytes stay the same in every later try.
+func (s *Store) freeze(t *tx, d *roster.Delivery) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	g, err := group(t.ctx, t, d.GroupID)
+	if err != nil {
+		return err
+	}
+	p, err := one(t.ctx, t, scanPublication, `SELECT `+publicationColumns+` FROM publications p WHERE p.id = ?`, d.PublicationID)
+	if err != nil {
+		return fmt.Errorf("publication %d: %w", d.PublicationID, err)
+	}
+	m := roster.PublicationMessage{LINEGroupID: g.LINEGroupID, GroupName: g.Name, Month: p.Month, Number: p.Number, PublishedAt: p.PublishedAt, DocumentID: p.DocumentID}
+	base, certain, err := announcedBefore(t.ctx, t, g, p.Month, p.Number)
+	switch {
+	case err == nil:
+		m.Base = &roster.Base{Number: base.Number, PublishedAt: base.PublishedAt, Certain: certain}
+		for _, c := range roster.Compare(base.Sheet.Snapshot, p.Sheet.Snapshot) {
+			switch c.Kind {
+			case roster.ChangeAdded:
+				m.Added++
+			case roster.ChangeMoved:
+				m.Changed++
+			case roster.ChangeRemoved:
+				m.Removed++
+			}
+		}
+	case !errors.Is(err, ErrNotFound):
+		return err
+	}
+	d.LINEID = g.LINEGroupID
+	d.Body, err = s.compose.ComposePublication(m)
+	return err
+}
+
+// spendTry counts a try that ended before any request could be made.
+func (s *Store) spendTry(t *tx, d roster.Delivery, job queue.Job) error {
+	if err := t.event(d.ID, EventComposeFailed, roster.CodeInternal, 0); err != nil {
+		return err
+	}
+	tries := d.LadderTries + 1
+	if tries >= roster.MaxLadderTries {
+		err := t.execOne(errMoved, `UPDATE deliveries SET state = 'failed', code = ?, ladder_tries = ?, next_attempt_at = NULL, finished_at = ?, updated_at = ?
+			WHERE id = ? AND state = 'queued'`, roster.CodeInternal, tries, at(t.now), at(t.now), d.ID)
+		if err != nil {
+			return fmt.Errorf("fail delivery %d: %w", d.ID, err)
+		}
+		return queue.Bury(t.ctx, t, t.now, job.ID, s.boot)
+	}
+	next := roster.NextTry(t.now, tries, s.opts.RetryBase, d.DeadlineAt)
+	err := t.execOne(errMoved, `UPDATE deliveries SET code = ?, ladder_tries = ?, next_attempt_at = ?, updated_at = ? WHERE id = ? AND state = 'queued'`,
+		roster.CodeInternal, tries, at(next), at(t.now), d.ID)
+	if err != nil {
+		return fmt.Errorf("spend try of delivery %d: %w", d.ID, err)
+	}
+	return queue.RetryAt(t.ctx, t, t.now, job.ID, s.boot, next)
+}
+
+// expire fails a queued or pending delivery whose retry key must no longer be used.
+func (t *tx) expire(d roster.Delivery) error {
+	err := t.execOne(errMoved, `UPDATE deliveries SET state = 'failed', code = ?, next_attempt_at = NULL, finished_at = ?, updated_at = ? WHERE id = ? AND state = ?`,
+		roster.CodeRetryKeyExpired, at(t.now), at(t.now), d.ID, d.State)
+	if err != nil {
+		return fmt.Errorf("expire delivery %d: %w", d.ID, err)
+	}
+	return t.event(d.ID, EventExpired, roster.CodeRetryKeyExpired, 0)
+}
+
+// FinishTry writes down what came of a try: it closes the attempt, moves the delivery and ends or reschedules the
+// job, in one transaction. The error is queue.ErrLeaseLost when somebody else took the try over; then nothing was
+// changed and the result is void.
+func (s *Store) FinishTry(ctx context.Context, try *Try, r Result) error {
+	err := s.inTx(ctx, func(t *tx) error {
+		err := t.execOne(queue.ErrLeaseLost, `UPDATE attempts SET finished_at = ?, outcome = ?, code = ?, status = ?, request_id = ?, accepted_request_id = ?, message = ?
+			WHERE id = ? AND finished_at IS NULL AND boot_id = ?`,
+			at(t.now), r.Outcome, r.Code, r.Status, r.RequestID, r.AcceptedRequestID, r.Message, try.AttemptID, s.boot)
+		if err != nil {
+			return fmt.Errorf("close attempt: %w", err)
+		}
+		d, err := one(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE id = ?`, try.DeliveryID)
+		if err != nil {
+			return err
+		}
+		tries := d.LadderTries + 1
+		if r.CutOff {
+			tries--
+		}
+		to := move{state: roster.Failed, code: r.Code, tries: tries}
+		finish := func() error { return queue.Finish(t.ctx, t, t.now, try.job.ID, s.boot) }
+		switch {
+		case r.Outcome == roster.Accepted:
+			to.state, to.code = roster.Sent, ""
+		case r.Outcome == roster.Refused:
+		case tries >= roster.MaxLadderTries:
+			finish = func() error { return queue.Bury(t.ctx, t, t.now, try.job.ID, s.boot) }
+		default:
+			to.state, to.next = roster.Queued, t.now
+			if !r.CutOff {
+				to.next = roster.NextTry(t.now, tries, s.opts.RetryBase, d.DeadlineAt)
+			}
+			finish = func() error { return queue.RetryAt(t.ctx, t, t.now, try.job.ID, s.boot, to.next) }
+		}
+		if err := t.leave(d.ID, try.AttemptID, s.boot, to); err != nil {
+			return err
+		}
+		return finish()
+	})
+	if err != nil {
+		return fmt.Errorf("finish try of delivery %d: %w", try.DeliveryID, err)
+	}
+	return nil
+}
+
+// move says where a delivery goes from processing.
+type move struct {
+	state         roster.DeliveryState
+	code          roster.Code
+	tries         int
+	interruptions int
+	next          time.Time // of a queued one
+}
+
+// leave moves a delivery out of processing. It names the attempt and the boot that hold it, so that there is exactly
+// one finisher.
+func (t *tx) leave(deliveryID, attemptID int64, boot string, m move) error {
+	var finished time.Time
+	if !m.state.Live() {
+		finished = t.now
+	}
+	err := t.execOne(queue.ErrLeaseLost, `UPDATE deliveries SET state = ?, code = ?, ladder_tries = ?, interruptions = ?, next_attempt_at = ?, finished_at = ?,
+		attempt_id = NULL, boot_id = NULL, updated_at = ?
+		WHERE id = ? AND state = 'processing' AND attempt_id = ? AND boot_id = ?`,
+		m.state, m.code, m.tries, m.interruptions, at(m.next), at(finished), at(t.now), deliveryID, attemptID, boot)
+	if err != nil {
+		return fmt.Errorf("move delivery %d to %s: %w", deliveryID, m.state, err)
+	}
+	return nil
+}
+
+// interrupt deals with a delivery whose worker is gone: its open attempt is closed as interrupted, which spends no
+// try, and the delivery is queued again. It reports whether the delivery must wait, in which case its job is given
+// back or buried; else d is updated and may be tried at once. The job must be leased to this boot.
+func (s *Store) interrupt(t *tx, d *roster.Delivery, job queue.Job) (wait bool, err error) {
+	if d.State != roster.Processing {
+		return false, nil
+	}
+	var attemptID int64
+	var boot string
+	if err := t.row(`SELECT attempt_id, boot_id FROM deliveries WHERE id = ?`, d.ID).Scan(&attemptID, &boot); err != nil {
+		return false, fmt.Errorf("read attempt of delivery %d: %w", d.ID, err)
+	}
+	err = t.execOne(queue.ErrLeaseLost, `UPDATE attempts SET finished_at = ?, outcome = 'interrupted', code = ? WHERE id = ? AND finished_at IS NULL`,
+		at(t.now), roster.CodeInterrupted, attemptID)
+	if err != nil {
+		return false, fmt.Errorf("interrupt attempt of delivery %d: %w", d.ID, err)
+	}
+	m := move{state: roster.Queued, tries: d.LadderTries, interruptions: d.Interruptions + 1, next: t.now}
+	switch {
+	case m.interruptions >= maxInterruptions:
+		m.state, m.code, m.next = roster.Failed, roster.CodeInterrupted, time.Time{}
+	case m.interruptions > 1:
+		m.code, m.next = roster.CodeInterrupted, t.now.Add(interruptedWait)
+	}
+	if err := t.leave(d.ID, attemptID, boot, m); err != nil {
+		return false, err
+	}
+	if err := t.event(d.ID, EventInterrupted, "", 0); err != nil {
+		return false, err
+	}
+	d.State, d.Code, d.Interruptions, d.NextAttemptAt = m.state, m.code, m.interruptions, m.next
+	switch {
+	case m.state == roster.Failed:
+		return true, queue.Bury(t.ctx, t, t.now, job.ID, s.boot)
+	case m.next.After(t.now):
+		return true, queue.RetryAt(t.ctx, t, t.now, job.ID, s.boot, m.next)
+	}
+	return false, nil
+}
+
+// RecoverOrphans queues again what other boots of this data folder left leased. It must run before the first claim,
+// under the folder's lock. It returns how many jobs it took back.
+func (s *Store) RecoverOrphans(ctx context.Context) (int, error) {
+	n := 0
+	err := s.inTx(ctx, func(t *tx) error {
+		jobs, err := queue.Orphans(t.ctx, t, s.boot)
+		if err != nil {
+			return err
+		}
+		for _, job := range jobs {
+			if err := queue.Adopt(t.ctx, t, t.now, job, s.boot); err != nil {
+				return err
+			}
+			d, err := one(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE id = ?`, job.SubjectID)
+			if err != nil {
+				return fmt.Errorf("delivery %d: %w", job.SubjectID, err)
+			}
+			wait, err := s.interrupt(t, &d, job)
+			if err != nil {
+				return err
+			}
+			if !wait {
+				if err := queue.RetryAt(t.ctx, t, t.now, job.ID, s.boot, t.now); err != nil {
+					return err
+				}
+			}
+		}
+		n = len(jobs)
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("recover orphans: %w", err)
+	}
+	return n, nil
+}
+
+// RenewLeases prolongs every lease of this process by the lease time.
+func (s *Store) RenewLeases(ctx context.Context) error {
+	err := s.inTx(ctx, func(t *tx) error { return queue.Renew(t.ctx, t, s.boot, t.now.Add(s.opts.Lease)) })
+	if err != nil {
+		return fmt.Errorf("renew leases: %w", err)
+	}
+	return nil
+}
+
+// NextDue returns when the next job is due that may run by itself. The error is queue.ErrNone when there is none.
+func (s *Store) NextDue(ctx context.Context) (time.Time, error) {
+	return queue.NextDue(ctx, s.read, nil)
+}
