@@ -28,8 +28,8 @@ func (e *OverlapError) Error() string {
 	return fmt.Sprintf("overlaps shift %d on %s %s", e.Other.ID, e.Other.Date, e.Other.Times)
 }
 
-// ShiftInput is what a form says about a shift.
-type ShiftInput struct {
+// ShiftEdit is what an admin enters for a shift.
+type ShiftEdit struct {
 	TeacherID   int64
 	ClassroomID int64
 	Date        roster.Date
@@ -153,7 +153,7 @@ func (s *Store) Shift(ctx context.Context, shiftID int64) (roster.Shift, error) 
 
 // AddShift makes a shift, as a draft or confirmed at once. Beside failures the error is an *OverlapError,
 // ErrTeacherArchived, ErrClassroomArchived or ErrNotFound.
-func (s *Store) AddShift(ctx context.Context, in ShiftInput, state roster.ShiftState) (roster.Shift, error) {
+func (s *Store) AddShift(ctx context.Context, in ShiftEdit, state roster.ShiftState) (roster.Shift, error) {
 	var x roster.Shift
 	err := s.inTx(ctx, func(t *tx) error {
 		x = roster.Shift{State: state, Version: 1, EditNumber: 1}
@@ -178,7 +178,7 @@ func (s *Store) AddShift(ctx context.Context, in ShiftInput, state roster.ShiftS
 
 // ChangeShift writes what a form says into a shift that was read with that edit number. Beside failures the error is
 // ErrEdited, ErrNotFound or one of AddShift's.
-func (s *Store) ChangeShift(ctx context.Context, shiftID, editNumber int64, in ShiftInput) (roster.Shift, error) {
+func (s *Store) ChangeShift(ctx context.Context, shiftID, editNumber int64, in ShiftEdit) (roster.Shift, error) {
 	return s.editShift(ctx, "change", shiftID, editNumber, func(t *tx, x *roster.Shift) error { return t.fillShift(x, in) })
 }
 
@@ -256,7 +256,7 @@ func (s *Store) ConfirmMonth(ctx context.Context, groupID int64, month roster.Mo
 }
 
 // fillShift puts a form's entries into x, unless the teacher or classroom is gone or the teacher works then already.
-func (t *tx) fillShift(x *roster.Shift, in ShiftInput) error {
+func (t *tx) fillShift(x *roster.Shift, in ShiftEdit) error {
 	teacher, err := one(t.ctx, t, scanTeacher, `SELECT `+teacherColumns+` FROM teachers WHERE id = ?`, in.TeacherID)
 	if err != nil {
 		return fmt.Errorf("teacher %d: %w", in.TeacherID, err)

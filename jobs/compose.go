@@ -1,0 +1,119 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/line/line-bot-sdk-go/v8/linebot/messaging_api"
+
+	"shiftpost/db/roster"
+	"shiftpost/views/text"
+)
+
+// Composer builds the messages that LINE shows, as the bytes of push requests. It speaks the school's language,
+// Japanese. The messages hold no picture and no address of one, and a group's message names nobody: what is behind
+// its button is shown only to teachers.
+type Composer struct {
+	liff string
+	loc  *time.Location
+}
+
+// NewComposer returns a composer whose buttons open pages of that LIFF app, below liffBaseURL (https://liff.line.me),
+// and which writes instants in the zone loc.
+func NewComposer(liffBaseURL, liffID string, loc *time.Location) (*Composer, error) {
+	liff, err := url.JoinPath(liffBaseURL, liffID)
+	if err != nil {
+		return nil, fmt.Errorf("liff url: %w", err)
+	}
+	return &Composer{liff, loc}, nil
+}
+
+// Colours of the messages; they stand on LINE's own ground, white or dark, and so bring their own.
+const (
+	colorHeader = "#0b2f57"
+	colorOnDark = "#ffffff"
+	colorText   = "#1a1c20"
+	colorSecond = "#454c57"
+	colorButton = "#0055ad"
+)
+
+// ComposePublication builds the announcement of a publication: group, month, version, how many changes, and the
+// button that opens it.
+func (c *Composer) ComposePublication(m roster.PublicationMessage) ([]byte, error) {
+	ctx := text.WithLanguage(context.Background(), text.Japanese)
+	month := text.Month(ctx, m.Month)
+	version := text.T(ctx, "messages.version", "Number", m.Number)
+	alt := text.T(ctx, "messages.publication_alt", "Month", month, "Number", m.Number)
+	if m.Update() {
+		version = text.T(ctx, "messages.version_update", "Number", m.Number)
+		alt = text.T(ctx, "messages.publication_alt_update", "Month", month, "Number", m.Number)
+	}
+	rows := []messaging_api.FlexComponentInterface{row(text.T(ctx, "messages.version_label"), version)}
+	switch {
+	case m.Update() && m.Base.Certain:
+		rows = append(rows, row(text.T(ctx, "messages.changes_label"), c.changes(ctx, m)))
+	case m.Update():
+		rows = append(rows, row(text.T(ctx, "messages.changes_label"), text.T(ctx, "messages.changes_uncounted")))
+	}
+	rows = append(rows,
+		row(text.T(ctx, "messages.published_label"), text.Moment(ctx, m.PublishedAt, c.loc)),
+		&messaging_api.FlexSeparator{Margin: "lg"},
+		&messaging_api.FlexText{Text: text.T(ctx, "messages.publication_hint"), Size: "sm", Color: colorSecond, Wrap: true, Margin: "lg"},
+	)
+	uri, err := url.JoinPath(c.liff, "documents", m.DocumentID)
+	if err != nil {
+		return nil, fmt.Errorf("document url: %w", err)
+	}
+	bubble := &messaging_api.FlexBubble{
+		Header: &messaging_api.FlexBox{Layout: messaging_api.FlexBoxLAYOUT_VERTICAL, BackgroundColor: colorHeader, PaddingAll: "16px", Contents: []messaging_api.FlexComponentInterface{
+			&messaging_api.FlexText{Text: m.GroupName, Size: "sm", Color: colorOnDark, Wrap: true},
+			&messaging_api.FlexText{Text: text.T(ctx, "messages.publication_title", "Month", month), Size: "lg", Weight: messaging_api.FlexTextWEIGHT_BOLD, Color: colorOnDark, Wrap: true},
+		}},
+		Body:   &messaging_api.FlexBox{Layout: messaging_api.FlexBoxLAYOUT_VERTICAL, Spacing: "sm", PaddingAll: "16px", Contents: rows},
+		Footer: &messaging_api.FlexBox{Layout: messaging_api.FlexBoxLAYOUT_VERTICAL, PaddingAll: "12px", Contents: []messaging_api.FlexComponentInterface{button(text.T(ctx, "messages.open"), uri)}},
+	}
+	return encode(m.LINEGroupID, alt, bubble)
+}
+
+// changes writes 5件（追加2・変更2・取消1), leaving out what did not happen.
+func (c *Composer) changes(ctx context.Context, m roster.PublicationMessage) string {
+	var parts string
+	for _, p := range []struct {
+		key string
+		n   int
+	}{{"messages.added", m.Added}, {"messages.changed", m.Changed}, {"messages.removed", m.Removed}} {
+		if p.n == 0 {
+			continue
+		}
+		if parts != "" {
+			parts += text.T(ctx, "messages.parts_separator")
+		}
+		parts += text.T(ctx, p.key, "Count", strconv.Itoa(p.n))
+	}
+	return text.N(ctx, "messages.changes", m.Changes(), "Parts", parts)
+}
+
+// row is a label and its value beside each other. The SDK writes flex 0 where none is set, which LINE reads as "as
+// wide as the text", so both get theirs.
+func row(label, value string) *messaging_api.FlexBox {
+	return &messaging_api.FlexBox{Layout: messaging_api.FlexBoxLAYOUT_BASELINE, Spacing: "md", Contents: []messaging_api.FlexComponentInterface{
+		&messaging_api.FlexText{Text: label, Size: "sm", Color: colorSecond, Flex: 2, Wrap: true},
+		&messaging_api.FlexText{Text: value, Size: "sm", Weight: messaging_api.FlexTextWEIGHT_BOLD, Color: colorText, Flex: 7, Wrap: true},
+	}}
+}
+
+func button(label, uri string) *messaging_api.FlexButton {
+	return &messaging_api.FlexButton{Style: messaging_api.FlexButtonSTYLE_PRIMARY, Color: colorButton, Action: &messaging_api.UriAction{Label: label, Uri: uri}}
+}
+
+// encode writes the request's bytes. Its own struct, not the SDK's, because that one adds fields as null.
+func encode(to, alt string, bubble *messaging_api.FlexBubble) ([]byte, error) {
+	return json.Marshal(struct {
+		To       string                           `json:"to"`
+		Messages []messaging_api.MessageInterface `json:"messages"`
+	}{to, []messaging_api.MessageInterface{&messaging_api.FlexMessage{AltText: alt, Contents: bubble}}})
+}

@@ -1,0 +1,216 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"shiftpost/db"
+	"shiftpost/db/queue"
+	"shiftpost/db/roster"
+)
+
+// RunnerOptions say how a Runner works.
+type RunnerOptions struct {
+	Store   *db.Store
+	LINE    pusher
+	Clock   clockwork.Clock // nil: the real one
+	Workers int             // jobs worked at a time; 0: 8
+	Lease   time.Duration   // the store's; a third of it is the pace of renewing. 0: 60 s
+	Grace   time.Duration   // how long a shutdown waits for requests in flight; 0: 10 s
+	Logger  *slog.Logger    // nil: slog.Default()
+}
+
+// Runner works the queue's jobs until it is stopped. There is one in a process, and one process on a data folder.
+type Runner struct {
+	o    RunnerOptions
+	wake chan struct{}
+	done chan struct{} // a worker became free
+}
+
+// pollEvery bounds how long the runner sleeps: another process may have written a job without waking it.
+const pollEvery = 30 * time.Second
+
+// claimPause is the rest after a claim that failed.
+const claimPause = time.Second
+
+// NewRunner returns a runner; Run starts it.
+func NewRunner(o RunnerOptions) *Runner {
+	if o.Clock == nil {
+		o.Clock = clockwork.NewRealClock()
+	}
+	if o.Workers == 0 {
+		o.Workers = 8
+	}
+	if o.Lease == 0 {
+		o.Lease = time.Minute
+	}
+	if o.Grace == 0 {
+		o.Grace = 10 * time.Second
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return &Runner{o: o, wake: make(chan struct{}, 1), done: make(chan struct{}, 1)}
+}
+
+// Wake tells the runner that a job was written. It never blocks and may be called at any time.
+func (r *Runner) Wake() { signal(r.wake) }
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Run takes back what an earlier process left leased and then works jobs until ctx ends. It then claims no more, waits
+// the grace time for the requests in flight, cuts off those that are still open, and returns when every worker has
+// written down its result. The caller holds the lock of the data folder.
+func (r *Runner) Run(ctx context.Context) error {
+	n, err := r.o.Store.RecoverOrphans(ctx)
+	if err != nil {
+		return fmt.Errorf("start runner: %w", err)
+	}
+	if n > 0 {
+		r.o.Logger.Info("took back jobs of an earlier run", "jobs", n)
+	}
+
+	requests, cut := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cut(nil)
+	writing, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	var workers sync.WaitGroup
+	free := make(chan struct{}, r.o.Workers)
+	renewing := r.o.Clock.NewTicker(max(r.o.Lease/3, time.Millisecond))
+	defer renewing.Stop()
+	for ctx.Err() == nil {
+		if len(free) < r.o.Workers {
+			try, err := r.claim(ctx)
+			switch {
+			case err == nil && try == nil:
+				continue
+			case err == nil:
+				free <- struct{}{}
+				workers.Go(func() {
+					defer func() { <-free; signal(r.done) }()
+					r.work(requests, writing, try)
+				})
+				continue
+			case !errors.Is(err, queue.ErrNone) && ctx.Err() == nil:
+				r.o.Logger.Error("no job could be claimed", "error", err)
+				r.pause(ctx, claimPause)
+				continue
+			}
+		}
+		r.sleep(ctx, renewing.Chan(), len(free))
+	}
+
+	grace := r.o.Clock.AfterFunc(r.o.Grace, func() { cut(errShutdown) })
+	defer grace.Stop()
+	last := r.o.Clock.AfterFunc(2*r.o.Grace, giveUp)
+	defer last.Stop()
+	workers.Wait()
+	return nil
+}
+
+// RunOnce claims one due job and works it to the end. The error is queue.ErrNone when none is due.
+func (r *Runner) RunOnce(ctx context.Context) error {
+	try, err := r.claim(ctx)
+	if err != nil || try == nil {
+		return err
+	}
+	r.work(ctx, ctx, try)
+	return nil
+}
+
+// claim looks with a cheap read whether anything is due before it takes the write lock.
+func (r *Runner) claim(ctx context.Context) (*db.Try, error) {
+	due, err := r.o.Store.NextDue(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if due.After(r.o.Store.Now()) {
+		return nil, queue.ErrNone
+	}
+	return r.o.Store.ClaimTry(ctx)
+}
+
+// sleep waits until something can have changed: a job was written, one becomes due, a worker became free, or the poll.
+// While requests are in flight it renews their leases.
+func (r *Runner) sleep(ctx context.Context, renew <-chan time.Time, inFlight int) {
+	wait := pollEvery
+	if due, err := r.o.Store.NextDue(ctx); err == nil {
+		wait = min(wait, max(due.Sub(r.o.Store.Now()), time.Millisecond))
+	}
+	var due <-chan time.Time
+	if inFlight < r.o.Workers {
+		timer := r.o.Clock.NewTimer(wait)
+		defer timer.Stop()
+		due = timer.Chan()
+	}
+	select {
+	case <-ctx.Done():
+	case <-r.wake:
+	case <-r.done:
+	case <-due:
+	case <-renew:
+		if inFlight == 0 {
+			return
+		}
+		if err := r.o.Store.RenewLeases(ctx); err != nil && ctx.Err() == nil {
+			r.o.Logger.Error("leases could not be renewed", "error", err)
+		}
+	}
+}
+
+// work makes one try and writes its result down. A panic is a result too.
+func (r *Runner) work(ctx, writing context.Context, try *db.Try) {
+	result := func() (res db.Result) {
+		defer func() {
+			if p := recover(); p != nil {
+				r.o.Logger.Error("panic while sending", "delivery", try.DeliveryID, "panic", p, "stack", string(debug.Stack()))
+				res = db.Result{Outcome: roster.Unknown, Code: roster.CodeInternal}
+			}
+		}()
+		return push(ctx, r.o.LINE, try)
+	}()
+	r.finish(writing, try, result)
+}
+
+// finish writes a result down, again and again with a growing wait while the database cannot take it: the answer is
+// known and must not be asked for twice.
+func (r *Runner) finish(ctx context.Context, try *db.Try, result db.Result) {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
+		err := r.o.Store.FinishTry(context.WithoutCancel(ctx), try, result)
+		switch {
+		case err == nil:
+			return
+		case errors.Is(err, queue.ErrLeaseLost):
+			r.o.Logger.Warn("a result came too late", "delivery", try.DeliveryID, "error", err)
+			return
+		}
+		r.o.Logger.Error("a result could not be written down", "delivery", try.DeliveryID, "error", err)
+		if !r.pause(ctx, wait) {
+			return
+		}
+	}
+}
+
+// pause waits and reports whether it waited to the end.
+func (r *Runner) pause(ctx context.Context, d time.Duration) bool {
+	timer := r.o.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.Chan():
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
