@@ -13,15 +13,15 @@ import (
 // kanji of names).
 const FontFamilies = `"BIZ UDPGothic", "Noto Sans JP"`
 
-// Face is one file of a family: the characters of one slice in one weight.
-type Face struct {
-	Family string // as in CSS, without quotes
-	Weight string // CSS font-weight, "400" or a range such as "100 900"
-	File   string // name for FontFile
-	Ranges string // CSS unicode-range: exactly the characters this file draws
+// face is one file of a family: the characters of one slice in one weight.
+type face struct {
+	family string // as in CSS, without quotes
+	weight string // CSS font-weight, "400" or a range such as "100 900"
+	file   string // name for FontFile
+	ranges string // CSS unicode-range: exactly the characters this file draws
 }
 
-// faceTable has a Face in each line, fields separated by tabs. Its ranges are the
+// faceTable has a face in each line, fields separated by tabs. Its ranges are the
 // published ones cut down to what each file can really draw and freed of overlaps.
 // A browser would otherwise load a slice of the first family for a character that
 // is in the slice's range but not in the file, and learn only then that it needs
@@ -31,14 +31,14 @@ type Face struct {
 //go:embed fonts/faces.tsv
 var faceTable string
 
-var faces = sync.OnceValue(func() []Face {
-	var all []Face
+var faces = sync.OnceValue(func() []face {
+	var all []face
 	for line := range strings.Lines(faceTable) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if len(fields) != 4 {
 			panic(fmt.Sprintf("static: fonts/faces.tsv: line %d has %d fields, not 4", len(all)+1, len(fields)))
 		}
-		all = append(all, Face{Family: fields[0], Weight: fields[1], File: fields[2], Ranges: fields[3]})
+		all = append(all, face{family: fields[0], weight: fields[1], file: fields[2], ranges: fields[3]})
 	}
 	return all
 })
@@ -48,9 +48,9 @@ var faces = sync.OnceValue(func() []Face {
 // hidden while its font loads, so nothing is ever drawn in a wrong face.
 func FontCSS(url func(name string) string) string {
 	var css strings.Builder
-	for _, face := range faces() {
+	for _, f := range faces() {
 		fmt.Fprintf(&css, "@font-face{font-family:%q;font-style:normal;font-weight:%s;font-display:block;src:url(%q) format(\"woff2\");unicode-range:%s}\n",
-			face.Family, face.Weight, url(face.File), face.Ranges)
+			f.family, f.weight, url(f.file), f.ranges)
 	}
 	return css.String()
 }

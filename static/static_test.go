@@ -57,7 +57,7 @@ func body(t *testing.T, r io.Reader) string {
 func TestEveryFileIsServedUnchangedUnderItsHashedURL(t *testing.T) {
 	t.Parallel()
 	types := map[string]string{
-		"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "woff2": "font/woff2",
+		"css": "text/css; charset=utf-8", "svg": "image/svg+xml", "js": "text/javascript; charset=utf-8", "woff2": "font/woff2",
 		"txt": "text/plain; charset=utf-8", "md": "text/plain; charset=utf-8", "tsv": "text/plain; charset=utf-8",
 	}
 	hashed := regexp.MustCompile(`^/static/[^.]+(\.min)?\.[0-9a-f]{12}\.[a-z0-9]+$`)
