@@ -1,0 +1,102 @@
+package handlers
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"shiftpost/handlers/auth"
+	"shiftpost/static"
+)
+
+// route is one line of the table of routes.
+type route struct {
+	method string
+	path   string
+	handle echo.HandlerFunc
+}
+
+// public lists the routes that everybody may ask. A route that is not in it belongs into adminRoutes.
+func (s *Site) public() []route {
+	return []route{
+		{http.MethodGet, "/healthz", s.showHealth},
+		{http.MethodGet, static.Prefix + "*", echo.WrapHandler(static.Handler())},
+		{http.MethodPost, "/language", s.setLanguage},
+		{http.MethodGet, "/session/new", s.newSession},
+		{http.MethodPost, "/session", s.createSession},
+		{http.MethodDelete, "/session", s.deleteSession},
+		{http.MethodGet, "/sign-in-links/:token", s.showSignInLink},
+		{http.MethodPost, "/sign-in-links/:token", s.useSignInLink},
+	}
+}
+
+// forAdmins lists the routes that need an admin who is signed in.
+func (s *Site) forAdmins() []route {
+	return []route{
+		{http.MethodGet, "/", s.showStart},
+		{http.MethodGet, "/settings", s.showSettings},
+
+		{http.MethodGet, "/groups", s.listGroups},
+		{http.MethodGet, "/groups/new", s.newGroup},
+		{http.MethodPost, "/groups", s.createGroup},
+		{http.MethodGet, "/groups/:group", s.showGroup},
+		{http.MethodGet, "/groups/:group/edit", s.editGroup},
+		{http.MethodPut, "/groups/:group", s.updateGroup},
+		{http.MethodPost, "/groups/:group/archive", s.archiveGroup},
+		{http.MethodDelete, "/groups/:group/archive", s.restoreGroup},
+
+		{http.MethodGet, "/classrooms", s.listClassrooms},
+		{http.MethodGet, "/classrooms/new", s.newClassroom},
+		{http.MethodPost, "/classrooms", s.createClassroom},
+		{http.MethodGet, "/classrooms/:classroom/edit", s.editClassroom},
+		{http.MethodPut, "/classrooms/:classroom", s.updateClassroom},
+		{http.MethodPost, "/classrooms/:classroom/archive", s.archiveClassroom},
+		{http.MethodDelete, "/classrooms/:classroom/archive", s.restoreClassroom},
+
+		{http.MethodGet, "/teachers", s.listTeachers},
+		{http.MethodGet, "/teachers/new", s.newTeacher},
+		{http.MethodPost, "/teachers", s.createTeacher},
+		{http.MethodGet, "/teachers/:teacher/edit", s.editTeacher},
+		{http.MethodPut, "/teachers/:teacher", s.updateTeacher},
+		{http.MethodPost, "/teachers/:teacher/archive", s.archiveTeacher},
+		{http.MethodDelete, "/teachers/:teacher/archive", s.restoreTeacher},
+
+		{http.MethodGet, "/patterns", s.listPatterns},
+		{http.MethodGet, "/patterns/new", s.newPattern},
+		{http.MethodPost, "/patterns", s.createPattern},
+		{http.MethodGet, "/patterns/:pattern/edit", s.editPattern},
+		{http.MethodPut, "/patterns/:pattern", s.updatePattern},
+		{http.MethodPost, "/patterns/:pattern/archive", s.archivePattern},
+		{http.MethodDelete, "/patterns/:pattern/archive", s.restorePattern},
+	}
+}
+
+// sessionless reports whether a request is answered without looking at a session.
+func sessionless(path string) bool {
+	return path == "/healthz" || strings.HasPrefix(path, static.Prefix)
+}
+
+func (s *Site) register() {
+	add := func(r route, m ...echo.MiddlewareFunc) {
+		s.echo.Add(r.method, r.path, r.handle, m...)
+		if r.method == http.MethodGet {
+			s.echo.Add(http.MethodHead, r.path, r.handle, m...)
+		}
+	}
+	for _, r := range s.public() {
+		add(r)
+	}
+	for _, r := range s.forAdmins() {
+		add(r, auth.RequireAdmin)
+	}
+}
+
+// showHealth tells a monitor that the site answers and can read its database.
+func (s *Site) showHealth(c echo.Context) error {
+	if _, err := s.store.Groups(c.Request().Context()); err != nil {
+		return err
+	}
+	c.Response().Header().Set("Cache-Control", "no-store")
+	return c.String(http.StatusOK, "ok\n")
+}

@@ -1,0 +1,72 @@
+// Package handlers is the site: the table of routes, and for each thing a file that reads a request, calls one method
+// of the store and draws a page or leads on.
+//
+// A handler returns an error instead of an error page; errors.go makes a plain sentence and a status of it. Bad input
+// is not an error: the same form comes back with 422 and what was typed.
+package handlers
+
+import (
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+	"github.com/labstack/echo/v4"
+
+	"shiftpost/db"
+	"shiftpost/db/roster"
+	"shiftpost/handlers/auth"
+)
+
+// Options are what a site is made of.
+type Options struct {
+	Store    *db.Store
+	Auth     *auth.Auth
+	Clock    clockwork.Clock // nil: the real one
+	Location *time.Location  // the school's time zone; nil: UTC
+	BaseURL  string          // where browsers find the site: https://shift.example.jp
+	Logger   *slog.Logger    // nil: slog.Default()
+}
+
+// Site answers the requests of admins and teachers.
+type Site struct {
+	store   *db.Store
+	auth    *auth.Auth
+	clock   clockwork.Clock
+	loc     *time.Location
+	baseURL string
+	log     *slog.Logger
+	echo    *echo.Echo
+}
+
+// New makes a site. It starts nothing: it is an http.Handler.
+func New(o Options) *Site {
+	s := &Site{store: o.Store, auth: o.Auth, clock: o.Clock, loc: o.Location, baseURL: strings.TrimSuffix(o.BaseURL, "/"), log: o.Logger}
+	if s.clock == nil {
+		s.clock = clockwork.NewRealClock()
+	}
+	if s.loc == nil {
+		s.loc = time.UTC
+	}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	s.echo = echo.New()
+	s.echo.HideBanner = true
+	s.echo.HidePort = true
+	s.echo.HTTPErrorHandler = s.handleError
+	// A proxy on this machine or on a private network may say for whom it asks; nobody else may.
+	s.echo.IPExtractor = echo.ExtractIPFromXFFHeader()
+	// From the outside in. What comes before the router may still change the method.
+	s.echo.Pre(s.logRequest, recoverPanic, s.secure, speak, s.refuseOtherSites(), limitBody, overrideMethod)
+	s.echo.Use(skipFor(sessionless, s.auth.Load), skipFor(sessionless, s.auth.Identify))
+	s.register()
+	return s
+}
+
+// ServeHTTP answers a request.
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, r) }
+
+// today returns the present date at the school.
+func (s *Site) today() roster.Date { return roster.DateOf(s.clock.Now(), s.loc) }

@@ -1,0 +1,54 @@
+package handlers
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"shiftpost/views"
+	"shiftpost/views/text"
+)
+
+// showStart leads to the present month of the present group, or to the first thing a new school needs.
+func (s *Site) showStart(c echo.Context) error {
+	groups, err := s.groupsInUse(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	g := s.presentGroup(c, groups)
+	if g.ID == 0 {
+		return c.Redirect(http.StatusSeeOther, "/groups/new")
+	}
+	return c.Redirect(http.StatusSeeOther, views.MonthPath(g.ID, s.today().MonthOf()))
+}
+
+// showSettings lists what can be set up, with how much of each there is.
+func (s *Site) showSettings(c echo.Context) error {
+	ctx := c.Request().Context()
+	groups, err := s.store.Groups(ctx)
+	if err != nil {
+		return err
+	}
+	classrooms, err := s.store.Classrooms(ctx)
+	if err != nil {
+		return err
+	}
+	patterns, err := s.store.Patterns(ctx)
+	if err != nil {
+		return err
+	}
+	teachers, err := s.store.Teachers(ctx)
+	if err != nil {
+		return err
+	}
+	v := views.Settings{
+		Groups:     len(shelveGroups(groups).InUse),
+		Classrooms: len(shelveClassrooms(classrooms).InUse),
+		Patterns:   len(shelvePatterns(patterns).InUse),
+		Teachers:   len(shelveTeachers(teachers).InUse),
+	}
+	return s.render(c, screen{
+		page: views.Page{Title: text.T(ctx, "settings.title"), Place: views.PlaceSettings},
+		body: views.SettingsPage(v),
+	})
+}
