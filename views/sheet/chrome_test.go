@@ -1,0 +1,244 @@
+package sheet_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/png"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"shiftpost/db/roster"
+	"shiftpost/jobs/render"
+	"shiftpost/static"
+	"shiftpost/views/sheet"
+)
+
+// draw returns the pictures of documents as they are published.
+func draw(t *testing.T, documents ...[]byte) []image.Image {
+	t.Helper()
+	r, err := render.New(render.Options{TempDir: filepath.Join(t.TempDir(), "chrome"), Timeout: 2 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := r.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	var pictures []image.Image
+	for _, d := range documents {
+		drawn, err := r.PNG(t.Context(), render.Page{HTML: d, Width: sheet.Width, Scale: sheet.Scale})
+		if err != nil {
+			t.Fatal(err)
+		}
+		picture, err := png.Decode(bytes.NewReader(drawn.PNG))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pictures = append(pictures, picture)
+	}
+	return pictures
+}
+
+// look opens documents in Chrome with the fonts of package static and returns for each, as JSON, what a script says
+// of it.
+func look(t *testing.T, script string, documents ...[]byte) []string {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{number}", func(w http.ResponseWriter, r *http.Request) {
+		var n int
+		if _, err := fmt.Sscan(r.PathValue("number"), &n); err != nil || n >= len(documents) {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write(documents[n])
+	})
+	mux.HandleFunc("GET "+render.FontStyles, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/css")
+		_, _ = w.Write([]byte(static.FontCSS(func(name string) string { return "/fonts/" + name })))
+	})
+	mux.HandleFunc("GET /fonts/{name}", func(w http.ResponseWriter, r *http.Request) {
+		file, ok := static.FontFile(r.PathValue("name"))
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write(file)
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+
+	path, err := render.FindChrome("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path),
+		chromedp.Flag("disable-gpu", true), chromedp.Flag("hide-scrollbars", true), chromedp.UserDataDir(t.TempDir()))
+	allocator, release := chromedp.NewExecAllocator(context.Background(), options...)
+	defer release()
+	ctx, end := chromedp.NewContext(allocator)
+	defer end()
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("start Chrome: %v", err)
+	}
+	var answers []string
+	for i := range documents {
+		err := chromedp.Do(ctx, chromedp.EmulateViewport(sheet.Width, 800), chromedp.Navigate(fmt.Sprintf("%s/%d", server.URL, i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := chromedp.Run(ctx, chromedp.Evaluate[string](
+			"document.documentElement.getBoundingClientRect(), document.fonts.ready.then(() => JSON.stringify(("+script+")()))", chromedp.EvalAwaitPromise))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers = append(answers, answer)
+	}
+	return answers
+}
+
+// outside lists the pieces of text that leave their box, overlap its edge, are broken although they must not be, or
+// are drawn too small, and the boxes that are wider than the page.
+const outside = `() => {
+	const found = [];
+	const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	for (let text; text = walker.nextNode();) {
+		if (!text.data.trim()) continue;
+		const parent = text.parentElement, style = getComputedStyle(parent);
+		const box = parent.closest('.entry, .name, .day, .band, .version, .on, .who, .what, header, section, footer, .nothing');
+		const edge = box.getBoundingClientRect(), border = getComputedStyle(box);
+		const left = edge.left + parseFloat(border.borderLeftWidth), right = edge.right - parseFloat(border.borderRightWidth);
+		const range = document.createRange();
+		range.selectNodeContents(text);
+		const pieces = [...range.getClientRects()];
+		for (const p of pieces)
+			if (p.left < left || p.right > right || p.top < edge.top || p.bottom > edge.bottom)
+				found.push('"' + text.data + '" leaves .' + box.className + ' by ' + [left - p.left, p.right - right, edge.top - p.top, p.bottom - edge.bottom].map(Math.round));
+		if (style.whiteSpace === 'nowrap' && new Set(pieces.map(p => p.top)).size > 1) found.push('"' + text.data + '" is broken');
+		if (parseFloat(style.fontSize) < 31) found.push('"' + text.data + '" has ' + style.fontSize);
+	}
+	const width = document.documentElement.scrollWidth;
+	if (width !== 1080) found.push('the page is ' + width + ' px wide');
+	return found;
+}`
+
+func TestNoTextLeavesItsPlace(t *testing.T) {
+	t.Parallel()
+	sheets := samples(t)
+	// Everything as long as it can be.
+	names := []string{"勅使河原 桜子", strings.Repeat("長", roster.MaxNameLength), "マリア・フェルナンデス", "Christopher Montgomery-Featherstonehaugh", "渡邊 翔", "髙橋 﨑", "𠮷田 𠮷子"}
+	room := strings.Repeat("駅前", roster.MaxNameLength/2)
+	december := roster.Month{Year: 2027, Month: time.December}
+	var before, after []roster.SnapshotShift
+	for day := 1; day <= 31; day++ {
+		teacher := int64(day%7 + 1)
+		before = append(before, shift(teacher, ekimae, day, "23:00-28:00"))
+		after = append(after, shift(teacher, ekimae, day, "25:00-30:00"))
+		if day%4 == 0 {
+			before[day-1].ClassroomID = honmachi
+		}
+	}
+	long := update(snapshot(december, names, before...), snapshot(december, names, after...))
+	long.Snapshot.Classrooms[0].Name = room
+	long.Snapshot.ChangedAt = time.Date(2027, 12, 25, 14, 59, 0, 0, time.UTC)
+	for i := range long.Changes {
+		for _, p := range []*roster.Place{long.Changes[i].Before, long.Changes[i].After} {
+			if p.Classroom.ID == ekimae {
+				p.Classroom.Name = room
+			}
+		}
+	}
+	long.Number, long.Base = 123, &roster.Base{Number: 122, PublishedAt: changedAt, Certain: true}
+	sheets["long"] = long
+	for n := 1; n <= 7; n++ {
+		sheets[fmt.Sprintf("%d teachers", n)] = update(snapshot(january, names[:n]), snapshot(january, names[:n], slices.DeleteFunc(slices.Clone(after), func(x roster.SnapshotShift) bool {
+			return x.TeacherID > int64(n)
+		})...))
+	}
+
+	var labels []string
+	var documents [][]byte
+	for label, s := range sheets {
+		for _, p := range pages(t, s) {
+			labels, documents = append(labels, label+", "+p.Title), append(documents, p.HTML)
+		}
+	}
+	for i, answer := range look(t, outside, documents...) {
+		var found []string
+		if err := json.Unmarshal([]byte(answer), &found); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			t.Errorf("%s: %s", labels[i], f)
+		}
+	}
+}
+
+func TestAnotherTimeChangesThePictureInsideItsCellOnly(t *testing.T) {
+	t.Parallel()
+	// Without and with a holiday above the shifts, and beside a second shift.
+	before := samples(t)["first"]
+	after := before
+	after.Snapshot.Shifts = slices.Clone(before.Snapshot.Shifts)
+	const day, teacher = 16, 2
+	i := slices.IndexFunc(after.Snapshot.Shifts, func(x roster.SnapshotShift) bool { return x.Date.Day == day && x.TeacherID == teacher })
+	after.Snapshot.Shifts[i].Times = roster.TimeRange{Start: 18*60 + 40, End: 20*60 + 20}
+
+	documents := [][]byte{pages(t, before)[0].HTML, pages(t, after)[0].HTML}
+	pictures := draw(t, documents...)
+	changed := image.Rectangle{}
+	bounds := pictures[0].Bounds()
+	if bounds != pictures[1].Bounds() || bounds.Dx() != sheet.Width*sheet.Scale {
+		t.Fatalf("the pictures measure %v and %v", bounds, pictures[1].Bounds())
+	}
+	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
+		for x := bounds.Min.X; x < bounds.Max.X; x++ {
+			if pictures[0].At(x, y) != pictures[1].At(x, y) {
+				changed = changed.Union(image.Rect(x, y, x+1, y+1))
+			}
+		}
+	}
+	box := cellBox(t, documents[0], day, teacher)
+	if changed.Empty() || !changed.In(box) {
+		t.Errorf("the pictures differ in %v, want inside the cell %v", changed, box)
+	}
+}
+
+// cellBox is where the cell of a day and a column, both from 1, lies in the picture.
+func cellBox(t *testing.T, document []byte, day, column int) image.Rectangle {
+	t.Helper()
+	answer := look(t, fmt.Sprintf(`() => {
+		const cell = document.querySelectorAll('.row:not(.heads)')[%d].querySelectorAll('.cell')[%d];
+		const r = cell.getBoundingClientRect();
+		return [r.left, r.top, r.right, r.bottom];
+	}`, day-1, column-1), document)[0]
+	var edge [4]float64
+	if err := json.Unmarshal([]byte(answer), &edge); err != nil {
+		t.Fatal(err)
+	}
+	return image.Rect(int(edge[0]*sheet.Scale), int(edge[1]*sheet.Scale), int(edge[2]*sheet.Scale+0.5), int(edge[3]*sheet.Scale+0.5))
+}
+
+func TestTheBusiestMonthStillBecomesPictures(t *testing.T) {
+	t.Parallel()
+	var documents [][]byte
+	for _, p := range pages(t, crowded()) {
+		documents = append(documents, p.HTML)
+	}
+	for _, picture := range draw(t, documents...) {
+		if b := picture.Bounds(); b.Dx() != sheet.Width*sheet.Scale || b.Dx()*b.Dy() > render.MaxPixels {
+			t.Errorf("a picture measures %v", b)
+		}
+	}
+}
