@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"time"
 
 	"shiftpost/db/roster"
 )
@@ -266,18 +264,16 @@ func (s *Store) NewestNumber(ctx context.Context, groupID int64, month roster.Mo
 	return p.Number, p.DocumentID, nil
 }
 
-// ImageKeys lists the hashes of every picture that a publication shows or a preview younger than an instant has;
-// files with another name are left over.
-func (s *Store) ImageKeys(ctx context.Context, previewsSince time.Time) ([]string, error) {
-	keys, err := list(ctx, s.read, func(r scanner) (string, error) {
-		var k string
-		return k, r.Scan(&k)
-	}, `SELECT sha256 FROM publication_pages UNION SELECT sha256 FROM preview_pages WHERE created_at >= ?`, at(previewsSince))
-	if err != nil {
-		return nil, fmt.Errorf("list pictures: %w", err)
-	}
-	slices.Sort(keys)
-	return keys, nil
+// ImageKeys returns the hashes of every picture that a publication or a kept preview shows. A file of another name is
+// left over once it is older than PreviewsKept.
+func (s *Store) ImageKeys(ctx context.Context) (map[string]bool, error) {
+	keys := map[string]bool{}
+	_, err := list(ctx, s.read, func(r scanner) (k string, err error) {
+		err = r.Scan(&k)
+		keys[k] = true
+		return k, err
+	}, `SELECT sha256 FROM publication_pages UNION SELECT sha256 FROM preview_pages`)
+	return keys, wrap(err, "list pictures")
 }
 
 const publicationColumns = `p.id, p.group_id, p.month, p.number, p.document_id, p.sheet, p.published_at, p.published_by`

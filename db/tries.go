@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"shiftpost/db/queue"
@@ -27,6 +28,8 @@ type Result struct {
 	RequestID         string
 	AcceptedRequestID string
 	Message           string // LINE's words
+	// Hold is the fault of the whole channel that refused the try, empty if it was the message's own.
+	Hold roster.HoldCause
 	// CutOff marks a request that the program's own shutdown ended: it spends no try.
 	CutOff bool
 }
@@ -43,7 +46,11 @@ const maxInterruptions = 3
 func (s *Store) ClaimTry(ctx context.Context) (*Try, error) {
 	var try *Try
 	err := s.inTx(ctx, func(t *tx) error {
-		job, err := queue.Claim(t.ctx, t, t.now, s.boot, s.opts.Lease, nil)
+		held, err := heldKinds(t.ctx, t)
+		if err != nil {
+			return err
+		}
+		job, err := queue.Claim(t.ctx, t, t.now, s.boot, s.opts.Lease, held)
 		if err != nil {
 			return err
 		}
@@ -55,6 +62,9 @@ func (s *Store) ClaimTry(ctx context.Context) (*Try, error) {
 			wait, err := s.interrupt(t, &d, job)
 			if err != nil || wait {
 				return err
+			}
+			if slices.Contains(held, job.Kind) && !job.PassesHold {
+				return queue.RetryAt(t.ctx, t, t.now, job.ID, s.boot, t.now)
 			}
 		}
 		try, err = s.begin(t, d, job)
@@ -207,7 +217,18 @@ func (s *Store) FinishTry(ctx context.Context, try *Try, r Result) error {
 		switch {
 		case r.Outcome == roster.Accepted:
 			to.state, to.code = roster.Sent, ""
+			if try.job.PassesHold {
+				if err := s.endHoldsByProof(t); err != nil {
+					return err
+				}
+			}
 		case r.Outcome == roster.Refused:
+			to.heldBy = r.Hold
+			if r.Hold != "" {
+				if err := t.hold(r.Hold, d); err != nil {
+					return err
+				}
+			}
 		case tries >= roster.MaxLadderTries:
 			finish = func() error { return queue.Bury(t.ctx, t, t.now, try.job.ID, s.boot) }
 		default:
@@ -234,7 +255,8 @@ type move struct {
 	code          roster.Code
 	tries         int
 	interruptions int
-	next          time.Time // of a queued one
+	next          time.Time        // of a queued one
+	heldBy        roster.HoldCause // of a failed one
 }
 
 // leave moves a delivery out of processing. It names the attempt and the boot that hold it, so that there is exactly
@@ -244,10 +266,10 @@ func (t *tx) leave(deliveryID, attemptID int64, boot string, m move) error {
 	if !m.state.Live() {
 		finished = t.now
 	}
-	err := t.execOne(queue.ErrLeaseLost, `UPDATE deliveries SET state = ?, code = ?, ladder_tries = ?, interruptions = ?, next_attempt_at = ?, finished_at = ?,
+	err := t.execOne(queue.ErrLeaseLost, `UPDATE deliveries SET state = ?, code = ?, ladder_tries = ?, interruptions = ?, next_attempt_at = ?, finished_at = ?, held_by = ?,
 		attempt_id = NULL, boot_id = NULL, updated_at = ?
 		WHERE id = ? AND state = 'processing' AND attempt_id = ? AND boot_id = ?`,
-		m.state, m.code, m.tries, m.interruptions, at(m.next), at(finished), at(t.now), deliveryID, attemptID, boot)
+		m.state, m.code, m.tries, m.interruptions, at(m.next), at(finished), m.heldBy, at(t.now), deliveryID, attemptID, boot)
 	if err != nil {
 		return fmt.Errorf("move delivery %d to %s: %w", deliveryID, m.state, err)
 	}
@@ -341,5 +363,9 @@ func (s *Store) RenewLeases(ctx context.Context) error {
 
 // NextDue returns when the next job is due that may run by itself. The error is queue.ErrNone when there is none.
 func (s *Store) NextDue(ctx context.Context) (time.Time, error) {
-	return queue.NextDue(ctx, s.read, nil)
+	held, err := heldKinds(ctx, s.read)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return queue.NextDue(ctx, s.read, held)
 }

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"net/http"
 
 	"shiftpost/db"
 	"shiftpost/db/roster"
@@ -31,10 +32,25 @@ func push(ctx context.Context, p pusher, try *db.Try) db.Result {
 		return r
 	}
 	r.Code, r.Message = roster.Code(refusal.Code), refusal.Message
-	r.Outcome = roster.Refused
+	r.Outcome, r.Hold = roster.Refused, holdCause(refusal)
 	if refusal.Class == line.Unknown {
 		r.Outcome = roster.Unknown
 		r.CutOff = errors.Is(context.Cause(ctx), errShutdown)
 	}
 	return r
+}
+
+// holdCause returns the fault of the whole channel that an answer tells of, empty if it is about the one message.
+func holdCause(e *line.Error) roster.HoldCause {
+	switch {
+	case e.Class != line.ChannelFault:
+		return ""
+	case e.Status == http.StatusUnauthorized:
+		return roster.HoldUnauthorized
+	case e.Status == http.StatusForbidden:
+		return roster.HoldForbidden
+	case e.MonthlyLimit:
+		return roster.HoldMonthlyLimit
+	}
+	return roster.HoldRateLimit
 }

@@ -16,10 +16,16 @@ import (
 	"shiftpost/db/roster"
 )
 
+// LINE is what the runner needs of LINE: a *line.Client.
+type LINE interface {
+	pusher
+	channel
+}
+
 // RunnerOptions say how a Runner works.
 type RunnerOptions struct {
 	Store   *db.Store
-	LINE    pusher
+	LINE    LINE
 	Clock   clockwork.Clock // nil: the real one
 	Workers int             // jobs worked at a time; 0: 8
 	Lease   time.Duration   // the store's; a third of it is the pace of renewing. 0: 60 s
@@ -87,6 +93,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	writing, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
 	var workers sync.WaitGroup
+	workers.Go(func() { r.watchHolds(ctx) })
 	free := make(chan struct{}, r.o.Workers)
 	renewing := r.o.Clock.NewTicker(max(r.o.Lease/3, time.Millisecond))
 	defer renewing.Stop()

@@ -162,6 +162,7 @@ CREATE TABLE deliveries (
     interruptions    INTEGER NOT NULL DEFAULT 0,
     attempt_id       INTEGER, -- the open attempt while processing
     boot_id          TEXT,    -- the process that holds it while processing
+    held_by          TEXT NOT NULL DEFAULT '', -- the cause of the channel hold that failed it
     created_at       INTEGER NOT NULL,
     created_by       INTEGER REFERENCES admins (id),
     updated_at       INTEGER NOT NULL,
@@ -272,26 +273,35 @@ CREATE INDEX told_person ON told (line_id, shift_id);
 CREATE INDEX told_shift ON told (shift_id);
 CREATE INDEX told_delivery ON told (delivery_id);
 
--- Why pushes wait. One row per cause.
+-- Why pushes wait: one row per cause, kept after its end so that a second one soon after lasts longer.
 CREATE TABLE channel_holds (
-    cause         TEXT PRIMARY KEY CHECK (cause IN ('unauthorized', 'forbidden', 'rate_limit', 'monthly_limit', 'clock')),
-    since         INTEGER NOT NULL,
-    next_probe_at INTEGER,
-    notices       INTEGER NOT NULL CHECK (notices IN (0, 1)), -- 0: publications alone wait
-    delivery_id   INTEGER REFERENCES deliveries (id),
-    step_seconds  INTEGER NOT NULL DEFAULT 0,
-    ended_at      INTEGER -- kept after its end, so that a second one soon after lasts longer
+    cause       TEXT PRIMARY KEY CHECK (cause IN ('unauthorized', 'forbidden', 'rate_limit', 'monthly_limit', 'clock')),
+    since       INTEGER NOT NULL,
+    probe_at    INTEGER, -- when it is next looked at; NULL: only a person ends it
+    notices     INTEGER NOT NULL CHECK (notices IN (0, 1)), -- 0: publications alone wait
+    needed      INTEGER NOT NULL DEFAULT 0, -- monthly limit: messages that what met it costs
+    lasts       INTEGER NOT NULL DEFAULT 0, -- rate limit: milliseconds
+    delivery_id INTEGER REFERENCES deliveries (id), -- what met it
+    ended_at    INTEGER
+) STRICT;
+
+-- Up to which row the clock of before is not believed: a person said that the present clock is right.
+CREATE TABLE clock_trust (
+    id          INTEGER PRIMARY KEY CHECK (id = 1),
+    attempt_id  INTEGER NOT NULL,
+    delivery_id INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE sweeps (
-    name        TEXT PRIMARY KEY,
-    last_ran_at INTEGER NOT NULL,
-    handled     INTEGER NOT NULL,
-    error       TEXT NOT NULL DEFAULT ''
+    name    TEXT PRIMARY KEY,
+    ran_at  INTEGER NOT NULL,
+    handled INTEGER NOT NULL,
+    error   TEXT NOT NULL DEFAULT ''
 ) STRICT;
 
 -- +goose Down
 DROP TABLE sweeps;
+DROP TABLE clock_trust;
 DROP TABLE channel_holds;
 DROP TABLE told;
 DROP TABLE jobs;

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var goodEnvironment = []string{"SHIFTPOST_BASE_URL=https://shift.example.jp", "LINE_CHANNEL_ACCESS_TOKEN=t", "LINE_CHANNEL_SECRET=s",
+	"LINE_LOGIN_CHANNEL_ID=1234567890", "LINE_LIFF_ID=1234567890-AbcdEfgh"}
+
+func TestUnsetSettingsHaveTheirDefaults(t *testing.T) {
+	t.Parallel()
+	c, err := readConfig(append(goodEnvironment, "SHIFTPOST_RETRY_BASE="))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.check(); err != nil {
+		t.Error(err)
+	}
+	if c.Addr != "127.0.0.1:8080" || c.TimeZone != "Asia/Tokyo" || c.RetryBase != 2*time.Minute || c.Workers != 8 || c.LINEAPIBaseURL != "https://api.line.me" {
+		t.Errorf("defaults are %+v", c)
+	}
+}
+
+func TestEveryProblemOfTheSettingsIsListedAtOnce(t *testing.T) {
+	t.Parallel()
+	c, err := readConfig([]string{"SHIFTPOST_ADDR=nowhere", "SHIFTPOST_BASE_URL=http://shift.example.jp", "SHIFTPOST_TIME_ZONE=Mars/Base",
+		"LINE_LIFF_ID=x", "SHIFTPOST_WORKERS=0", "SHIFTPOST_LEASE=15s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.check()
+	if err == nil {
+		t.Fatal("the settings were accepted")
+	}
+	for _, name := range []string{"SHIFTPOST_ADDR", "SHIFTPOST_BASE_URL", "SHIFTPOST_TIME_ZONE", "LINE_CHANNEL_ACCESS_TOKEN", "LINE_CHANNEL_SECRET",
+		"LINE_LOGIN_CHANNEL_ID", "LINE_LIFF_ID", "SHIFTPOST_WORKERS", "SHIFTPOST_LEASE"} {
+		if !strings.Contains(err.Error(), name) {
+			t.Errorf("the problem of %s is not named:\n%v", name, err)
+		}
+	}
+}
+
+func TestUnreadableValuesAreAllNamed(t *testing.T) {
+	t.Parallel()
+	_, err := readConfig([]string{"SHIFTPOST_WORKERS=many", "SHIFTPOST_LEASE=soon"})
+	if err == nil || !strings.Contains(err.Error(), "SHIFTPOST_WORKERS") || !strings.Contains(err.Error(), "SHIFTPOST_LEASE") {
+		t.Errorf("readConfig = %v, want both values named", err)
+	}
+}
+
+func TestASecretCanBeAFileButNotBoth(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(path, []byte("from-file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := readConfig([]string{"LINE_CHANNEL_ACCESS_TOKEN_FILE=" + path})
+	if err != nil || c.ChannelAccessToken != "from-file" {
+		t.Errorf("token = %q, %v", c.ChannelAccessToken, err)
+	}
+	for _, environ := range [][]string{
+		{"LINE_CHANNEL_ACCESS_TOKEN_FILE=" + path, "LINE_CHANNEL_ACCESS_TOKEN=direct"},
+		{"LINE_CHANNEL_ACCESS_TOKEN_FILE=" + path + ".missing"},
+	} {
+		if _, err := readConfig(environ); err == nil || !strings.Contains(err.Error(), "LINE_CHANNEL_ACCESS_TOKEN_FILE") {
+			t.Errorf("%v was accepted: %v", environ, err)
+		}
+	}
+}
+
+func TestPlainHTTPIsForThisMachineOnly(t *testing.T) {
+	t.Parallel()
+	for url, good := range map[string]bool{"http://127.0.0.1:8080": true, "http://localhost:1": true, "http://[::1]:1": true, "https://a.jp": true,
+		"http://a.jp": false, "a.jp": false, "ftp://a.jp": false, "": false} {
+		if (badURL(url) == "") != good {
+			t.Errorf("badURL(%q) = %q, want good: %v", url, badURL(url), good)
+		}
+	}
+}

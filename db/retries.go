@@ -1,0 +1,276 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"shiftpost/db/roster"
+)
+
+// Reasons why a delivery cannot be retried, sent again or called off.
+var (
+	// ErrMayHaveArrived asks a person first: an earlier try may have arrived, and a new retry key would post again.
+	ErrMayHaveArrived = errors.New("an earlier try may have arrived")
+	// ErrNotFailed tells that only failed deliveries can be retried.
+	ErrNotFailed = errors.New("the delivery has not failed")
+	// ErrNotWaiting tells that the delivery is being sent or has ended.
+	ErrNotWaiting = errors.New("the delivery does not wait")
+	// ErrLive tells that a delivery of the same group and month is still on its way.
+	ErrLive = errors.New("a delivery of this month is on its way")
+)
+
+// NotWantedError tells that a delivery would be canceled at its next check.
+type NotWantedError struct{ Code roster.Code }
+
+// Error names the code.
+func (e *NotWantedError) Error() string { return "the delivery is no longer wanted: " + string(e.Code) }
+
+// retryOptions say how a delivery is retried.
+type retryOptions struct {
+	adminID    int64
+	confirmed  bool // a person said to send although an earlier try may have arrived
+	passesHold bool
+}
+
+// RetryDelivery begins a new ladder for a failed delivery: with the same retry key while LINE knows it, after that
+// with a new one. It passes a hold. Beside failures the error is ErrNotFound, ErrNotFailed, a *NotWantedError, or
+// ErrMayHaveArrived unless confirmed.
+func (s *Store) RetryDelivery(ctx context.Context, deliveryID, adminID int64, confirmed bool) error {
+	err := s.inTx(ctx, func(t *tx) error {
+		d, err := one(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE id = ?`, deliveryID)
+		if err != nil {
+			return err
+		}
+		return s.retry(t, d, retryOptions{adminID: adminID, confirmed: confirmed, passesHold: true})
+	})
+	return wrap(err, "retry delivery %d", deliveryID)
+}
+
+func (s *Store) retry(t *tx, d roster.Delivery, o retryOptions) error {
+	if d.State != roster.Failed {
+		return ErrNotFailed
+	}
+	code, err := s.check(t, d)
+	if err != nil {
+		return err
+	}
+	if code != "" {
+		return &NotWantedError{code}
+	}
+	event, key, keyFirst := EventRetried, d.RetryKey, d.KeyFirstTryAt
+	if roster.KeyExpired(t.now, d.KeyFirstTryAt, s.opts.RetryKeyTTL) {
+		maybe, err := t.mayHaveArrived(d.ID)
+		if err != nil {
+			return err
+		}
+		if maybe && !o.confirmed {
+			return ErrMayHaveArrived
+		}
+		event, key, keyFirst = EventNewKey, uuid.NewString(), time.Time{}
+	}
+	err = t.execOne(errMoved, `UPDATE deliveries SET state = 'pending', code = ?, retry_key = ?, key_first_try_at = ?, ladder = ladder + 1, ladder_tries = 0,
+		interruptions = 0, held_by = '', next_attempt_at = ?, finished_at = NULL, updated_at = ? WHERE id = ? AND state = 'failed'`,
+		roster.CodeEnqueueFailed, key, at(keyFirst), at(t.now.Add(s.opts.SweepEvery)), at(t.now), d.ID)
+	if err != nil {
+		return err
+	}
+	if _, err := t.enqueue(d, t.now, o.passesHold); err != nil {
+		return err
+	}
+	return t.event(d.ID, event, "", o.adminID)
+}
+
+// mayHaveArrived reports whether a try of a delivery is open or ended without a known answer.
+func (t *tx) mayHaveArrived(deliveryID int64) (bool, error) {
+	var yes bool
+	err := t.row(`SELECT `+mayHaveArrived+` FROM deliveries d WHERE d.id = ?`, deliveryID).Scan(&yes)
+	return yes, wrap(err, "read attempts of delivery %d", deliveryID)
+}
+
+// RetryPlan says what retrying every failed delivery of one code would do.
+type RetryPlan struct {
+	Deliveries int // that would be sent
+	Messages   int // what they cost
+	Unsure     int // that may have arrived and would need a new key: they are left out
+	Unwanted   int // that are no longer true or wanted: they are left out
+}
+
+// PlanRetries counts what RetryAll would do now.
+func (s *Store) PlanRetries(ctx context.Context, code roster.Code) (RetryPlan, error) {
+	var p RetryPlan
+	err := s.inTx(ctx, func(t *tx) error {
+		var err error
+		p, err = s.retryAll(t, code, 0, true)
+		return err
+	})
+	return p, wrap(err, "plan retries of %s", code)
+}
+
+// RetryAll retries every failed delivery of one code, but those that may have arrived and would need a new key, and
+// those that are no longer wanted.
+func (s *Store) RetryAll(ctx context.Context, code roster.Code, adminID int64) (RetryPlan, error) {
+	var p RetryPlan
+	err := s.inTx(ctx, func(t *tx) error {
+		var err error
+		p, err = s.retryAll(t, code, adminID, false)
+		return err
+	})
+	return p, wrap(err, "retry all of %s", code)
+}
+
+func (s *Store) retryAll(t *tx, code roster.Code, adminID int64, dry bool) (RetryPlan, error) {
+	var p RetryPlan
+	failed, err := list(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE state = 'failed' AND code = ? ORDER BY id`, code)
+	if err != nil {
+		return p, err
+	}
+	for _, d := range failed {
+		if _, err := t.exec(`SAVEPOINT one_retry`); err != nil {
+			return p, err
+		}
+		err := s.retry(t, d, retryOptions{adminID: adminID, passesHold: true})
+		var unwanted *NotWantedError
+		switch {
+		case errors.As(err, &unwanted):
+			p.Unwanted++
+		case errors.Is(err, ErrMayHaveArrived):
+			p.Unsure++
+		case err != nil:
+			return p, err
+		default:
+			p.Deliveries++
+			cost := 1
+			if !d.Kind.Notice() {
+				g, err := group(t.ctx, t, d.GroupID)
+				if err != nil {
+					return p, err
+				}
+				cost = g.LINEMemberCount
+			}
+			p.Messages += cost
+		}
+		if dry {
+			if _, err := t.exec(`ROLLBACK TO one_retry`); err != nil {
+				return p, err
+			}
+		}
+		if _, err := t.exec(`RELEASE one_retry`); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// HurryDelivery makes the next try of a queued delivery due now. Beside failures the error is ErrNotFound or
+// ErrNotWaiting.
+func (s *Store) HurryDelivery(ctx context.Context, deliveryID, adminID int64) error {
+	err := s.inTx(ctx, func(t *tx) error {
+		d, err := one(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE id = ?`, deliveryID)
+		if err != nil {
+			return err
+		}
+		if d.State != roster.Queued {
+			return ErrNotWaiting
+		}
+		if err := t.execOne(ErrNotWaiting, `UPDATE jobs SET run_at = ?, passes_hold = 1, updated_at = ? WHERE kind = ? AND subject_id = ? AND state = 'ready'`,
+			at(t.now), at(t.now), jobKind(d.Kind), d.ID); err != nil {
+			return err
+		}
+		if err := t.execOne(ErrNotWaiting, `UPDATE deliveries SET next_attempt_at = ?, updated_at = ? WHERE id = ? AND state = 'queued'`, at(t.now), at(t.now), d.ID); err != nil {
+			return err
+		}
+		return t.event(d.ID, EventHurried, "", adminID)
+	})
+	return wrap(err, "hurry delivery %d", deliveryID)
+}
+
+// CancelDelivery calls off a delivery that waits. When neither it nor the announcement it had superseded was ever
+// tried, that one gets a new delivery. Beside failures the error is ErrNotFound or ErrNotWaiting.
+func (s *Store) CancelDelivery(ctx context.Context, deliveryID, adminID int64) error {
+	err := s.inTx(ctx, func(t *tx) error {
+		d, err := one(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE id = ?`, deliveryID)
+		if err != nil {
+			return err
+		}
+		if d.State != roster.Pending && d.State != roster.Queued {
+			return ErrNotWaiting
+		}
+		if err := t.cancel(d, roster.CodeCanceledByAdmin, adminID); err != nil {
+			return err
+		}
+		if d.Kind.Notice() || !d.FirstTryAt.IsZero() {
+			return nil
+		}
+		before, err := one(t.ctx, t, scanDelivery, `SELECT `+qualify("d", deliveryColumns)+` FROM deliveries d
+			JOIN publications p ON p.id = d.publication_id JOIN publications n ON n.group_id = p.group_id AND n.month = p.month
+			WHERE n.id = ? AND d.id < ? ORDER BY d.id DESC LIMIT 1`, d.PublicationID, d.ID)
+		if errors.Is(err, ErrNotFound) || (err == nil && (before.Code != roster.CodeSuperseded || !before.FirstTryAt.IsZero())) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		_, err = s.announce(t, before.GroupID, before.PublicationID, adminID)
+		return err
+	})
+	return wrap(err, "cancel delivery %d", deliveryID)
+}
+
+// ResendInput says what an admin sends again.
+type ResendInput struct {
+	PublicationID int64
+	AdminID       int64
+	// LastDeliveryID is the newest delivery of the group's month when the page was shown, 0 if there was none.
+	LastDeliveryID int64
+	// Confirmed says that the admin knows of an earlier one that arrived, or may have.
+	Confirmed bool
+}
+
+// Resend makes a new delivery of a publication to the group's present LINE group. Beside failures the error is
+// ErrNotFound; ErrLive while a delivery of the month is on its way; ErrEdited when one was made since the page was
+// shown; a *NotWantedError when a newer publication exists or the group is not linked; or ErrMayHaveArrived, unless
+// confirmed, when the publication was sent already or may have been.
+func (s *Store) Resend(ctx context.Context, in ResendInput) (deliveryID int64, err error) {
+	err = s.inTx(ctx, func(t *tx) error {
+		p, err := one(t.ctx, t, scanPublication, `SELECT `+publicationColumns+` FROM publications p WHERE p.id = ?`, in.PublicationID)
+		if err != nil {
+			return err
+		}
+		g, err := group(t.ctx, t, p.GroupID)
+		if err != nil {
+			return err
+		}
+		newest, err := newestPublication(t.ctx, t, p.GroupID, p.Month)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		if err == nil && newest.Number > p.Number {
+			return &NotWantedError{roster.CodeSuperseded}
+		}
+		if !g.Linked() {
+			return &NotWantedError{roster.CodeGroupLeft}
+		}
+		var last int64
+		var live, arrived bool
+		err = t.row(`SELECT coalesce(max(d.id), 0), coalesce(max(d.state IN ('pending', 'queued', 'processing')), 0),
+			coalesce(max(d.publication_id = ?1 AND (d.state = 'sent' OR `+mayHaveArrived+`)), 0)
+			FROM deliveries d JOIN publications p ON p.id = d.publication_id WHERE p.group_id = ?2 AND p.month = ?3`, p.ID, p.GroupID, p.Month).Scan(&last, &live, &arrived)
+		if err != nil {
+			return err
+		}
+		switch {
+		case live:
+			return ErrLive
+		case last != in.LastDeliveryID:
+			return ErrEdited
+		case arrived && !in.Confirmed:
+			return ErrMayHaveArrived
+		}
+		deliveryID, err = s.announce(t, p.GroupID, p.ID, in.AdminID)
+		return err
+	})
+	return deliveryID, wrap(err, "resend publication %d", in.PublicationID)
+}

@@ -1,0 +1,44 @@
+package roster
+
+import "time"
+
+// HoldCause says why pushes wait although jobs are due.
+type HoldCause string
+
+// The causes of a hold and what ends each. All but the clock's are faults of the channel that one message met first.
+const (
+	HoldUnauthorized HoldCause = "unauthorized"  // 401: LINE answers the bot's own information again
+	HoldForbidden    HoldCause = "forbidden"     // 403: a person resumes
+	HoldRateLimit    HoldCause = "rate_limit"    // 429: time alone
+	HoldMonthlyLimit HoldCause = "monthly_limit" // 429 with the monthly text: what is left covers what met it
+	HoldClock        HoldCause = "clock"         // the clock is behind the newest row: it catches up, or a person resumes
+)
+
+// Hold is a cause for which pushes wait now.
+type Hold struct {
+	Cause      HoldCause
+	Since      time.Time
+	ProbeAt    time.Time // when it is next looked at; zero: only a person ends it
+	Notices    bool      // notices wait too, not publications alone
+	Needed     int       // monthly limit: messages that what met it costs
+	DeliveryID int64     // what met it; 0 for the clock
+}
+
+// The pace of looking whether a hold can end, and the bounds of a rate limit's.
+const (
+	UnauthorizedProbeEvery = 5 * time.Minute
+	MonthlyProbeEvery      = time.Hour
+	RateLimitFirst         = time.Minute
+	RateLimitLongest       = 30 * time.Minute
+	RateLimitMemory        = 10 * time.Minute // met again within this after its end, it lasts twice as long
+	ClockTolerance         = 10 * time.Minute // how far the clock may be behind the newest row
+)
+
+// NextRateLimit returns how long a rate limit met now lasts: twice as long as the one before if that one ended less
+// than ten minutes ago.
+func NextRateLimit(now, endedAt time.Time, lasted time.Duration) time.Duration {
+	if endedAt.IsZero() || now.Sub(endedAt) >= RateLimitMemory {
+		return RateLimitFirst
+	}
+	return min(2*lasted, RateLimitLongest)
+}

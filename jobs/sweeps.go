@@ -1,0 +1,119 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+	"github.com/google/uuid"
+	"github.com/jonboulle/clockwork"
+
+	"shiftpost/db"
+	"shiftpost/db/files"
+)
+
+// Names of the sweeps, as the store records them and the command line takes them.
+const (
+	SweepRecovery = "recovery"
+)
+
+// SweepOptions say what the sweeps work on.
+type SweepOptions struct {
+	Store  *db.Store
+	Files  *files.Store
+	Clock  clockwork.Clock // nil: the real one
+	Every  time.Duration   // pace of the recovery sweep; 0: 15 minutes
+	Wake   func()          // tells the runner that jobs were written; nil: nobody
+	Logger *slog.Logger    // nil: slog.Default()
+}
+
+// Sweeps are the recurring passes over the database. Each may run at any time, any number of times, and in two
+// processes at once: it looks at rows, not at the clock's tick, so a missed time is made up by the next one.
+type Sweeps struct{ o SweepOptions }
+
+// NewSweeps returns the sweeps; Run schedules them.
+func NewSweeps(o SweepOptions) *Sweeps {
+	if o.Clock == nil {
+		o.Clock = clockwork.NewRealClock()
+	}
+	if o.Every == 0 {
+		o.Every = 15 * time.Minute
+	}
+	if o.Wake == nil {
+		o.Wake = func() {}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return &Sweeps{o}
+}
+
+// Run runs every sweep once and then at its times, until ctx ends. All schedules are here.
+func (s *Sweeps) Run(ctx context.Context) error {
+	scheduler, err := gocron.NewScheduler(
+		gocron.WithClock(s.o.Clock),
+		gocron.WithLocation(s.o.Store.Location()),
+		gocron.WithStopTimeout(10*time.Second),
+		gocron.WithGlobalJobOptions(
+			gocron.WithSingletonMode(gocron.LimitModeReschedule),
+			gocron.WithEventListeners(gocron.AfterJobRunsWithPanic(func(_ uuid.UUID, name string, recovered any) {
+				s.o.Logger.Error("panic in a sweep", "sweep", name, "panic", recovered)
+			})),
+		),
+	)
+	if err != nil {
+		return fmt.Errorf("schedule sweeps: %w", err)
+	}
+	_, err = scheduler.NewJob(gocron.DurationJob(s.o.Every), gocron.NewTask(func() { s.log(SweepRecovery)(s.Recover(ctx)) }),
+		gocron.WithName(SweepRecovery), gocron.WithStartAt(gocron.WithStartImmediately()))
+	if err != nil {
+		return errors.Join(fmt.Errorf("schedule sweeps: %w", err), scheduler.Shutdown())
+	}
+	scheduler.Start()
+	<-ctx.Done()
+	if err := scheduler.Shutdown(); err != nil {
+		return fmt.Errorf("stop sweeps: %w", err)
+	}
+	return nil
+}
+
+func (s *Sweeps) log(name string) func(int, error) {
+	return func(handled int, err error) {
+		switch {
+		case errors.Is(err, context.Canceled):
+		case err != nil:
+			s.o.Logger.Error("a sweep had trouble", "sweep", name, "handled", handled, "error", err)
+		case handled > 0:
+			s.o.Logger.Info("a sweep moved rows", "sweep", name, "handled", handled)
+		}
+	}
+}
+
+// Recover is the recovery sweep: deliveries that nothing would carry on are queued or ended, and rows and picture
+// files that nothing needs any more are removed. It returns how many deliveries it moved.
+func (s *Sweeps) Recover(ctx context.Context) (int, error) {
+	n, err := s.o.Store.RecoverDeliveries(ctx)
+	if n > 0 {
+		s.o.Wake()
+	}
+	err = errors.Join(err, s.clean(ctx))
+	return n, errors.Join(err, s.o.Store.RecordSweep(ctx, SweepRecovery, n, err))
+}
+
+func (s *Sweeps) clean(ctx context.Context) error {
+	if _, err := s.o.Store.Prune(ctx); err != nil {
+		return err
+	}
+	keys, err := s.o.Store.ImageKeys(ctx)
+	if err != nil {
+		return err
+	}
+	removed, err := s.o.Files.Prune(s.o.Store.Now().Add(-db.PreviewsKept), func(key string) bool { return keys[key] })
+	if removed > 0 {
+		s.o.Logger.Info("removed pictures that nothing shows", "files", removed)
+	}
+	return err
+}
