@@ -156,7 +156,8 @@ func limitBody(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// overrideMethod lets a form mean PUT, PATCH or DELETE, which browsers cannot post, by a field named _method.
+// overrideMethod lets a form mean PUT, PATCH or DELETE, which browsers cannot post, by a field named _method. It changes
+// the request in place, since the router looks at that one.
 func overrideMethod(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r := c.Request()
@@ -189,18 +190,13 @@ func parseForm(r *http.Request) error {
 // languageCookie keeps the language a visitor chose. It is no secret and says nothing about who they are.
 const languageCookie = "shiftpost_language"
 
-// speak puts the language on the request: the chosen one, else what the browser asks for.
-func speak(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		r := c.Request()
-		language := text.Accepted(r)
-		if cookie, err := c.Cookie(languageCookie); err == nil {
-			if chosen, ok := text.ParseLanguage(cookie.Value); ok {
-				language = chosen
-			}
+// inLanguage puts the language on a request: the one the visitor chose, else the one the browser asks for.
+func inLanguage(r *http.Request) *http.Request {
+	language := text.Accepted(r)
+	if cookie, err := r.Cookie(languageCookie); err == nil {
+		if chosen, ok := text.ParseLanguage(cookie.Value); ok {
+			language = chosen
 		}
-		c.Response().Header().Add("Vary", "Accept-Language")
-		c.SetRequest(r.WithContext(text.WithLanguage(r.Context(), language)))
-		return next(c)
 	}
+	return r.WithContext(text.WithLanguage(r.Context(), language))
 }

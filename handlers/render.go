@@ -37,7 +37,7 @@ func (s *Site) render(c echo.Context, v screen) error {
 	r := c.Request()
 	ctx := r.Context()
 	h := c.Response().Header()
-	for _, name := range []string{"HX-Request", "HX-Boosted", "HX-History-Restore-Request"} {
+	for _, name := range []string{"Accept-Language", "HX-Request", "HX-Boosted", "HX-History-Restore-Request"} {
 		h.Add("Vary", name)
 	}
 	var out templ.Component

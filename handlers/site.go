@@ -59,14 +59,14 @@ func New(o Options) *Site {
 	// A proxy on this machine or on a private network may say for whom it asks; nobody else may.
 	s.echo.IPExtractor = echo.ExtractIPFromXFFHeader()
 	// From the outside in. What comes before the router may still change the method.
-	s.echo.Pre(s.logRequest, recoverPanic, s.secure, speak, s.refuseOtherSites(), limitBody, overrideMethod)
+	s.echo.Pre(s.logRequest, recoverPanic, s.secure, s.refuseOtherSites(), limitBody, overrideMethod)
 	s.echo.Use(skipFor(sessionless, s.auth.Load), skipFor(sessionless, s.auth.Identify))
 	s.register()
 	return s
 }
 
 // ServeHTTP answers a request.
-func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, r) }
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, inLanguage(r)) }
 
 // today returns the present date at the school.
 func (s *Site) today() roster.Date { return roster.DateOf(s.clock.Now(), s.loc) }

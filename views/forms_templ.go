@@ -433,7 +433,7 @@ func archivePanel(s FormState, noun, base string) templ.Component {
 }
 
 // archivedPanel lists what was put away, each with its way back.
-func archivedPanel(title string, rows []archivedRow) templ.Component {
+func archivedPanel(noun string, rows []archivedRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -456,9 +456,9 @@ func archivedPanel(title string, rows []archivedRow) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var19 string
-			templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(title)
+			templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(text.T(ctx, noun+".archived"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `forms.templ`, Line: 92, Col: 15}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `forms.templ`, Line: 92, Col: 39}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var19))
 			if templ_7745c5c3_Err != nil {
@@ -529,7 +529,7 @@ func archivedPanel(title string, rows []archivedRow) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.Button(ui.ButtonProps{Label: text.T(ctx, "actions.restore"), Small: true, Attrs: templ.Attributes{"aria-label": text.T(ctx, "actions.restore_one", "Name", r.Name)}}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Button(ui.ButtonProps{Label: text.T(ctx, noun+".restore"), Small: true, Attrs: templ.Attributes{"aria-label": text.T(ctx, "actions.of", "Action", text.T(ctx, noun+".restore"), "Name", r.Name)}}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -565,7 +565,7 @@ func editLink(path, name string) templ.Component {
 		}
 		ctx = templ.InitializeContext(ctx)
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = ui.LinkButton(ui.LinkButtonProps{Label: text.T(ctx, "actions.edit"), Href: path, Small: true, Attrs: templ.Attributes{"aria-label": text.T(ctx, "actions.edit_one", "Name", name)}}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.LinkButton(ui.LinkButtonProps{Label: text.T(ctx, "actions.edit"), Href: path, Small: true, Attrs: templ.Attributes{"aria-label": text.T(ctx, "actions.of", "Action", text.T(ctx, "actions.edit"), "Name", name)}}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

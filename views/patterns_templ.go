@@ -254,7 +254,7 @@ func PatternListPage(l Shelf[roster.Pattern]) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = archivedPanel(text.T(ctx, "patterns.archived"), archivedPatterns(ctx, l.Archived)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = archivedPanel("patterns", archivedPatterns(ctx, l.Archived)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
