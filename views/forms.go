@@ -78,3 +78,23 @@ func optional(n int) string {
 	}
 	return strconv.Itoa(n)
 }
+
+// resource is a kind of thing that can be added, edited and archived: its address and its words.
+type resource struct {
+	Path         string // of all of them
+	Create       string
+	Archive      string
+	ArchiveMeans string // what archiving does and when it is refused
+	Restore      string
+	Archived     string // the heading of the archived ones
+}
+
+// path is the address of one of them.
+func (r resource) path(id int64) string { return r.Path + "/" + itoa(id) }
+
+// archivedRow is one line of archivedPanel.
+type archivedRow struct {
+	ID    int64
+	Name  string
+	Facts string
+}

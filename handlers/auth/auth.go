@@ -8,7 +8,6 @@ package auth
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
@@ -88,7 +87,6 @@ type Auth struct {
 	log      *slog.Logger
 	throttle *throttle
 	links    *links
-	dummy    string        // a hash that no password fits
 	hashing  chan struct{} // bounds how many passwords are hashed at once, 19 MiB each
 }
 
@@ -108,7 +106,6 @@ func New(o Options) *Auth {
 		log:      o.Logger,
 		throttle: newThrottle(),
 		links:    newLinks(),
-		dummy:    HashPassword(rand.Text()),
 		hashing:  make(chan struct{}, 2),
 	}
 	secure := strings.HasPrefix(o.BaseURL, "https://")
@@ -136,36 +133,7 @@ func (a *Auth) Close() { a.sessions.StopCleanup() }
 
 // Load puts the session on the request and saves it before the answer's first byte.
 func (a *Auth) Load(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		token := ""
-		if cookie, err := c.Cookie(a.Sessions.Cookie.Name); err == nil {
-			token = cookie.Value
-		}
-		ctx, err := a.Sessions.Load(c.Request().Context(), token)
-		if err != nil {
-			return fmt.Errorf("load session: %w", err)
-		}
-		c.SetRequest(c.Request().WithContext(ctx))
-		c.Response().Header().Add("Vary", "Cookie")
-		c.Response().Before(func() { a.save(ctx, c.Response()) })
-		return next(c)
-	}
-}
-
-// save writes a changed session and its cookie. The answer is on its way, so an error can only be logged: the change is
-// lost, as if the browser had lost its cookie.
-func (a *Auth) save(ctx context.Context, w http.ResponseWriter) {
-	switch a.Sessions.Status(ctx) {
-	case scs.Modified:
-		token, expiry, err := a.Sessions.Commit(ctx)
-		if err != nil {
-			a.log.ErrorContext(ctx, "save session", "error", err)
-			return
-		}
-		a.Sessions.WriteSessionCookie(ctx, w, token, expiry)
-	case scs.Destroyed:
-		a.Sessions.WriteSessionCookie(ctx, w, "", time.Time{})
-	}
+	return loadSession(a.Sessions, a.log, next)
 }
 
 type adminKey struct{}
@@ -246,7 +214,7 @@ func (a *Auth) SignIn(ctx context.Context, email, password, network string) erro
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return err
 	}
-	hash := a.dummy
+	hash := strangerHash
 	if known {
 		hash = admin.PasswordHash
 	}
