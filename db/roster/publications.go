@@ -160,7 +160,8 @@ type Place struct {
 
 // Compare lists what changed from before to after, by date, then teacher in the order of their columns. It compares
 // what people see, not rows: a shift deleted and entered anew is no change; one moved to another date or teacher is
-// taken away there and added here.
+// taken away there and added here. Of several shifts of one teacher on one date those become before and after of one
+// change that people would take for the same shift.
 func Compare(before, after Snapshot) []Change {
 	type key struct {
 		teacher int64
@@ -184,15 +185,24 @@ func Compare(before, after Snapshot) []Change {
 	name := func(id int64) Named { return Named{id, cmp.Or(after.TeacherName(id), before.TeacherName(id))} }
 	var changes []Change
 	for k, olds := range old {
-		for i, o := range olds {
-			c := Change{Kind: ChangeRemoved, Teacher: name(k.teacher), Date: k.date, Before: place(before, o)}
-			if i < len(now[k]) {
+		for _, alike := range likenesses {
+			var unlike []SnapshotShift
+			for _, o := range olds {
+				i := slices.IndexFunc(now[k], func(n SnapshotShift) bool { return alike(o, n) })
+				if i < 0 {
+					unlike = append(unlike, o)
+					continue
+				}
 				n := now[k][i]
-				c.Kind, c.After, c.SamePlace = ChangeMoved, place(after, n), n.ClassroomID == o.ClassroomID
+				now[k] = slices.Delete(now[k], i, i+1)
+				changes = append(changes, Change{Kind: ChangeMoved, Teacher: name(k.teacher), Date: k.date, Before: place(before, o), After: place(after, n),
+					SamePlace: n.ClassroomID == o.ClassroomID})
 			}
-			changes = append(changes, c)
+			olds = unlike
 		}
-		now[k] = now[k][min(len(olds), len(now[k])):]
+		for _, o := range olds {
+			changes = append(changes, Change{Kind: ChangeRemoved, Teacher: name(k.teacher), Date: k.date, Before: place(before, o)})
+		}
 	}
 	for k, news := range now {
 		for _, n := range news {
@@ -217,4 +227,12 @@ func Compare(before, after Snapshot) []Change {
 			cmp.Compare(a.Teacher.ID, b.Teacher.ID), cmp.Compare(start(a), start(b)), cmp.Compare(a.Kind, b.Kind))
 	})
 	return changes
+}
+
+// likenesses say when a shift of one snapshot is taken for one of the next that differs from it, the surest way first.
+var likenesses = []func(o, n SnapshotShift) bool{
+	func(o, n SnapshotShift) bool { return o.ClassroomID == n.ClassroomID && o.Times.Overlaps(o.Date, n.Times, n.Date) },
+	func(o, n SnapshotShift) bool { return o.ClassroomID == n.ClassroomID },
+	func(o, n SnapshotShift) bool { return o.Times.Overlaps(o.Date, n.Times, n.Date) },
+	func(o, n SnapshotShift) bool { return true },
 }
