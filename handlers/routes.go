@@ -74,7 +74,7 @@ func (s *Site) forAdmins() []route {
 
 // sessionless reports whether a request is answered without looking at a session.
 func sessionless(path string) bool {
-	return path == "/healthz" || strings.HasPrefix(path, static.Prefix)
+	return path == "/healthz" || strings.HasPrefix(path, static.Prefix) || path == viewerPath || strings.HasPrefix(path, viewerPath+"/")
 }
 
 func (s *Site) register() {
@@ -85,6 +85,9 @@ func (s *Site) register() {
 		}
 	}
 	for _, r := range s.public() {
+		add(r)
+	}
+	for _, r := range s.forTeachers() {
 		add(r)
 	}
 	for _, r := range s.forAdmins() {

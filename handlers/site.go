@@ -15,6 +15,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"shiftpost/db"
+	"shiftpost/db/files"
 	"shiftpost/db/roster"
 	"shiftpost/handlers/auth"
 )
@@ -23,6 +24,8 @@ import (
 type Options struct {
 	Store    *db.Store
 	Auth     *auth.Auth
+	Files    *files.Store    // the rendered pictures
+	Viewer   ViewerOptions   // how teachers get in from LINE
 	Clock    clockwork.Clock // nil: the real one
 	Location *time.Location  // the school's time zone; nil: UTC
 	BaseURL  string          // where browsers find the site: https://shift.example.jp
@@ -33,6 +36,8 @@ type Options struct {
 type Site struct {
 	store   *db.Store
 	auth    *auth.Auth
+	files   *files.Store
+	viewer  ViewerOptions
 	clock   clockwork.Clock
 	loc     *time.Location
 	baseURL string
@@ -42,7 +47,7 @@ type Site struct {
 
 // New makes a site. It starts nothing: it is an http.Handler.
 func New(o Options) *Site {
-	s := &Site{store: o.Store, auth: o.Auth, clock: o.Clock, loc: o.Location, baseURL: strings.TrimSuffix(o.BaseURL, "/"), log: o.Logger}
+	s := &Site{store: o.Store, auth: o.Auth, files: o.Files, viewer: o.Viewer, clock: o.Clock, loc: o.Location, baseURL: strings.TrimSuffix(o.BaseURL, "/"), log: o.Logger}
 	if s.clock == nil {
 		s.clock = clockwork.NewRealClock()
 	}

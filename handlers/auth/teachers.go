@@ -188,7 +188,8 @@ func (t *Teachers) SignIn(ctx context.Context, idToken string) (roster.Teacher, 
 		return roster.Teacher{}, line.ErrTokenInvalid
 	}
 	if same(digest(idToken), t.sessions.GetString(ctx, keyIDToken)) {
-		if teacher, err := t.signedIn(ctx); !errors.Is(err, ErrNoTeacher) {
+		teacher, err := t.signedIn(ctx)
+		if err == nil || (!errors.Is(err, ErrNoTeacher) && !errors.Is(err, ErrStranger)) {
 			return teacher, err
 		}
 	}

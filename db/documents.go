@@ -1,0 +1,84 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"shiftpost/db/roster"
+)
+
+// Document reads the publication with that document id as the viewer shows it to a teacher; teacher 0 stands for an
+// admin, who has no shifts. The error is ErrNotFound if no publication has the id.
+//
+// The teacher's own shifts come from every month that has a publication, of all groups, from the document's month or
+// the day before the present one on, whichever is earlier: a shift of yesterday may still run.
+func (s *Store) Document(ctx context.Context, documentID string, teacherID int64) (roster.Document, error) {
+	p, err := s.PublicationByDocument(ctx, documentID)
+	if err != nil {
+		return roster.Document{}, err
+	}
+	d := roster.Document{Publication: p, NewestNumber: p.Number, NewestDocumentID: p.DocumentID}
+	g, err := s.Group(ctx, p.GroupID)
+	if err != nil {
+		return d, fmt.Errorf("document of publication %d: %w", p.ID, err)
+	}
+	d.GroupName = g.Name
+	number, newest, err := s.NewestNumber(ctx, p.GroupID, p.Month)
+	if err != nil {
+		return d, fmt.Errorf("document of publication %d: %w", p.ID, err)
+	}
+	if number > p.Number {
+		d.NewestNumber, d.NewestDocumentID = number, newest
+	}
+	if teacherID == 0 {
+		return d, nil
+	}
+	from := roster.DateOf(s.Now(), s.loc).AddDays(-1).MonthOf()
+	if p.Month.First().Before(from.First()) {
+		from = p.Month
+	}
+	if d.Own, err = ownMonths(ctx, s.read, teacherID, from); err != nil {
+		return d, fmt.Errorf("document of publication %d: %w", p.ID, err)
+	}
+	return d, nil
+}
+
+// ownMonths reads what a teacher works in each published month from one on. Months in which they neither work nor
+// worked by the newest publication are left out.
+func ownMonths(ctx context.Context, q querier, teacherID int64, from roster.Month) ([]roster.OwnMonth, error) {
+	all, err := list(ctx, q, func(r scanner) (roster.OwnMonth, error) {
+		var m roster.OwnMonth
+		err := r.Scan(&m.GroupID, &m.Month)
+		return m, err
+	}, `SELECT DISTINCT group_id, month FROM publications WHERE month >= ? ORDER BY month, group_id`, from)
+	if err != nil {
+		return nil, fmt.Errorf("published months: %w", err)
+	}
+	var own []roster.OwnMonth
+	for _, m := range all {
+		newest, err := newestPublication(ctx, q, m.GroupID, m.Month)
+		if errors.Is(err, ErrNotFound) {
+			continue // all of them were called off before anybody saw one
+		}
+		if err != nil {
+			return nil, fmt.Errorf("newest publication of %s of group %d: %w", m.Month, m.GroupID, err)
+		}
+		g, err := group(ctx, q, m.GroupID)
+		if err != nil {
+			return nil, err
+		}
+		live, err := snapshot(ctx, q, g, m.Month)
+		if err != nil {
+			return nil, err
+		}
+		published := newest.Sheet.Snapshot.Of(teacherID)
+		m.Number, m.Live = newest.Number, live.Of(teacherID)
+		if len(m.Live.Shifts)+len(published.Shifts) == 0 {
+			continue
+		}
+		m.Changes = roster.Compare(published, m.Live)
+		own = append(own, m)
+	}
+	return own, nil
+}

@@ -1,0 +1,617 @@
+package handlers_test
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shiftpost/db"
+	"shiftpost/db/dbtest"
+	"shiftpost/db/files"
+	"shiftpost/db/roster"
+	"shiftpost/handlers"
+	"shiftpost/handlers/auth"
+	"shiftpost/jobs/line"
+	"shiftpost/jobs/line/linesim"
+)
+
+// Who looks in these tests. The first two are linked to the first two teachers of the school.
+var (
+	hanako   = dbtest.LINEUserID(1)
+	ichiro   = dbtest.LINEUserID(2)
+	stranger = dbtest.LINEUserID(9)
+)
+
+// viewerSite is the site over real HTTP with a simulated LINE, and a school that has published January 2027.
+type viewerSite struct {
+	*dbtest.School
+	sim     *linesim.Simulator
+	auth    *auth.Auth
+	files   *files.Store
+	url     string
+	picture []byte
+	first   roster.Publication
+}
+
+func newViewerSite(t *testing.T) *viewerSite {
+	t.Helper()
+	v := &viewerSite{School: dbtest.NewSchool(t)}
+	v.sim = linesim.Start(t, linesim.Options{Clock: v.Clock})
+	for i, name := range []string{"佐藤 花子", "鈴木 一郎"} {
+		v.sim.AddUser(linesim.User{ID: dbtest.LINEUserID(i + 1), Name: name, Friend: true})
+	}
+	v.sim.AddUser(linesim.User{ID: stranger, Name: "通りすがり", Friend: true})
+
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	v.auth = auth.New(auth.Options{Store: v.Store, Clock: v.Clock, Logger: log})
+	t.Cleanup(v.auth.Close)
+	v.files = dbtest.Must(files.Open(filepath.Join(v.Store.Dir(), "pictures")))(t)
+	t.Cleanup(func() { _ = v.files.Close() })
+	client := line.NewClient(line.Options{BaseURL: v.sim.BaseURL(), Token: v.sim.Channel().AccessToken, Clock: v.Clock, Timeout: 10 * time.Second})
+	v.url = v.serve(t, client, "")
+
+	v.Confirm(t, 0, 8, "17:00-21:30")
+	v.Confirm(t, 0, 12, "17:00-21:30")
+	v.Confirm(t, 0, 5, "9:00-17:00")
+	v.Confirm(t, 1, 8, "22:00-25:00")
+	v.Confirm(t, 2, 9, "13:00-18:00")
+	v.picture = drawPicture(t)
+	v.first = v.publish(t)
+	return v
+}
+
+// serve starts the site with a client for LINE and returns its address.
+func (v *viewerSite) serve(t *testing.T, client auth.Verifier, baseURL string) string {
+	t.Helper()
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	site := handlers.New(handlers.Options{
+		Store: v.Store, Auth: v.auth, Files: v.files, Clock: v.Clock, Location: dbtest.Tokyo, BaseURL: baseURL, Logger: log,
+		Viewer: handlers.ViewerOptions{
+			Sessions: auth.NewTeachers(auth.TeachersOptions{
+				Store: v.Store, Verifier: client, LoginChannelID: v.sim.Login().ChannelID, Clock: v.Clock, BaseURL: baseURL, Logger: log,
+			}),
+			LIFFID: v.sim.Login().LIFFID, LIFFBaseURL: v.sim.LIFFBaseURL(), SDKURL: v.sim.SDKURL(), APIBaseURL: v.sim.BaseURL(),
+		},
+	})
+	server := httptest.NewServer(site)
+	t.Cleanup(server.Close)
+	v.sim.SetEndpointURL(server.URL + "/liff")
+	return server.URL
+}
+
+// drawPicture makes a small PNG that stands for a rendered page.
+func drawPicture(t *testing.T) []byte {
+	t.Helper()
+	m := image.NewRGBA(image.Rect(0, 0, 216, 300))
+	for y := range 300 {
+		for x := range 216 {
+			m.Set(x, y, color.RGBA{uint8(200 + x/8), 230, 245, 255})
+		}
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// publish publishes the school's month as it is now, with one page that is kept in the file store.
+func (v *viewerSite) publish(t *testing.T) roster.Publication {
+	t.Helper()
+	ctx := t.Context()
+	preview := dbtest.Must(v.Store.Preview(ctx, v.Group.ID, v.Month))(t)
+	key := dbtest.Must(v.files.Put(v.picture))(t)
+	hash := preview.Sheet.Hash()
+	if err := v.Store.SavePreview(ctx, hash, []roster.Image{{Page: 1, Title: "駅前教室", SHA256: key, Width: 216, Height: 300, SizeBytes: int64(len(v.picture))}}); err != nil {
+		t.Fatal(err)
+	}
+	p := dbtest.Must(v.Store.Publish(ctx, db.PublishInput{GroupID: v.Group.ID, Month: v.Month, SheetHash: hash, AdminID: v.Admin.ID}))(t)
+	return dbtest.Must(v.Store.Publication(ctx, p.PublicationID))(t)
+}
+
+// visitor is one browser without a screen.
+type visitor struct {
+	site   *viewerSite
+	client *http.Client
+	url    string
+}
+
+func (v *viewerSite) visitor(t *testing.T) *visitor {
+	t.Helper()
+	jar := dbtest.Must(cookiejar.New(nil))(t)
+	return &visitor{v, &http.Client{Jar: jar, Timeout: 30 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, v.url}
+}
+
+// answer is what came back.
+type answer struct {
+	*http.Response
+	body string
+}
+
+func (b *visitor) do(t *testing.T, r *http.Request) answer {
+	t.Helper()
+	res, err := b.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body := dbtest.Must(io.ReadAll(res.Body))(t)
+	return answer{res, string(body)}
+}
+
+func (b *visitor) get(t *testing.T, path string, header ...string) answer {
+	t.Helper()
+	r := dbtest.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+path, nil))(t)
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	return b.do(t, r)
+}
+
+func (b *visitor) post(t *testing.T, path string, form url.Values, header ...string) answer {
+	t.Helper()
+	r := dbtest.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+path, strings.NewReader(form.Encode())))(t)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	return b.do(t, r)
+}
+
+// signIn does what the page's script does with an ID token.
+func (b *visitor) signIn(t *testing.T, token string) answer {
+	t.Helper()
+	return b.post(t, "/viewer/session", url.Values{"id_token": {token}})
+}
+
+// as signs a LINE user in, who must be a teacher.
+func (b *visitor) as(t *testing.T, lineUserID string) *visitor {
+	t.Helper()
+	if a := b.signIn(t, b.site.sim.IDToken(lineUserID, nil)); a.StatusCode != http.StatusNoContent {
+		t.Fatalf("signing in answered %d: %s", a.StatusCode, a.body)
+	}
+	return b
+}
+
+func (v *viewerSite) document() string { return "/viewer/documents/" + v.first.DocumentID }
+func (v *viewerSite) image() string    { return v.document() + "/pages/1" }
+
+// verifications counts how often LINE was asked about an ID token.
+func (v *viewerSite) verifications() int {
+	n := 0
+	for _, r := range v.sim.Requests() {
+		if r.Endpoint == "verify" {
+			n++
+		}
+	}
+	return n
+}
+
+func (v *viewerSite) fault(t *testing.T, f linesim.Fault) {
+	t.Helper()
+	dbtest.Must(v.sim.AddFault(f))(t)
+}
+
+func TestTheShellIsOneStaticPageThatKnowsNobody(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	var bodies []string
+	for _, path := range []string{"/liff", "/liff/", "/liff?liff.state=%2Fdocuments%2F" + v.first.DocumentID, "/liff/documents/" + v.first.DocumentID, "/liff/documents/unknown/", "/liff/a/b/c?liff.referrer=x"} {
+		a := v.visitor(t).get(t, path)
+		if a.StatusCode != http.StatusOK {
+			t.Errorf("%s: status %d", path, a.StatusCode)
+		}
+		for _, secret := range []string{"佐藤", "花子", v.Group.Name, "駅前", v.first.DocumentID, "2027"} {
+			if strings.Contains(a.body, secret) {
+				t.Errorf("%s: the shell holds %q before anybody signed in", path, secret)
+			}
+		}
+		if !strings.Contains(a.body, v.sim.SDKURL()) || !strings.Contains(a.body, `data-liff-id="`+v.sim.Login().LIFFID+`"`) {
+			t.Errorf("%s: the shell loads no LIFF SDK", path)
+		}
+		if len(a.Cookies()) != 0 {
+			t.Errorf("%s: the shell sets a cookie", path)
+		}
+		bodies = append(bodies, a.body)
+	}
+	if len(slices.Compact(bodies)) != 1 {
+		t.Error("the shell is not the same on every path")
+	}
+}
+
+func TestOnlyTheShellLetsLINEsScriptRun(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	shell := v.visitor(t).get(t, "/liff").Header.Get("Content-Security-Policy")
+	for _, want := range []string{"script-src 'self' " + v.sim.BaseURL(), "https://static.line-scdn.net", "https://api.line.me", "https://access.line.me", "frame-ancestors 'none'"} {
+		if !strings.Contains(shell, want) {
+			t.Errorf("the shell's policy lacks %s: %s", want, shell)
+		}
+	}
+	if strings.Contains(shell, "unsafe") || strings.Contains(shell, " * ") {
+		t.Errorf("the shell's policy is too wide: %s", shell)
+	}
+	b := v.visitor(t).as(t, hanako)
+	for _, path := range []string{"/session/new", v.document(), v.image()} {
+		if policy := b.get(t, path).Header.Get("Content-Security-Policy"); strings.Contains(policy, "line") || strings.Contains(policy, v.sim.BaseURL()) {
+			t.Errorf("%s: the policy lets LINE's script run: %s", path, policy)
+		}
+	}
+}
+
+func TestAnIDTokenGetsInWhoIsALinkedTeacher(t *testing.T) {
+	t.Parallel()
+	expired := func(c *linesim.Claims) { c.Expires = dbtest.Start.Add(-time.Hour).Unix() }
+	for _, c := range []struct {
+		name   string
+		token  func(*viewerSite) string
+		fault  *linesim.Fault
+		status int
+		reason string
+		words  string
+	}{
+		{"a linked teacher", func(v *viewerSite) string { return v.sim.IDToken(hanako, nil) }, nil, http.StatusNoContent, "", ""},
+		{"somebody LINE knows and the school does not", func(v *viewerSite) string { return v.sim.IDToken(stranger, nil) }, nil,
+			http.StatusForbidden, "stranger", "この表は、教室の講師だけが見られます。教室長に招待を頼んでください。"},
+		{"an expired token", func(v *viewerSite) string { return v.sim.IDToken(hanako, expired) }, nil, http.StatusUnauthorized, "expired", "期限が切れました"},
+		{"a token for another channel", func(v *viewerSite) string {
+			return v.sim.IDToken(hanako, func(c *linesim.Claims) { c.Audience = "1234567890" })
+		}, nil, http.StatusUnauthorized, "invalid", "確かめられませんでした"},
+		{"a forged token", func(v *viewerSite) string { return v.sim.IDToken(hanako, nil) + "x" }, nil, http.StatusUnauthorized, "invalid", "確かめられませんでした"},
+		{"no token", func(*viewerSite) string { return "" }, nil, http.StatusUnauthorized, "invalid", "確かめられませんでした"},
+		{"LINE answers 500", func(v *viewerSite) string { return v.sim.IDToken(hanako, nil) }, &linesim.Fault{Kind: linesim.FaultStatus, Endpoint: "verify", Status: 500},
+			http.StatusServiceUnavailable, "line", "LINEに確かめられませんでした。少し待って、もう一度お試しください。"},
+		{"LINE answers 429", func(v *viewerSite) string { return v.sim.IDToken(hanako, nil) }, &linesim.Fault{Kind: linesim.FaultRate, Endpoint: "verify"},
+			http.StatusServiceUnavailable, "line", "LINEに確かめられませんでした。少し待って、もう一度お試しください。"},
+		{"LINE is not there", func(v *viewerSite) string { return v.sim.IDToken(hanako, nil) }, &linesim.Fault{Kind: linesim.FaultDown},
+			http.StatusServiceUnavailable, "line", "もう一度"},
+		{"LINE answers HTML", func(v *viewerSite) string { return v.sim.IDToken(hanako, nil) }, &linesim.Fault{Kind: linesim.FaultHTML, Endpoint: "verify"},
+			http.StatusServiceUnavailable, "line", "もう一度"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			v := newViewerSite(t)
+			if c.fault != nil {
+				v.fault(t, *c.fault)
+			}
+			b := v.visitor(t)
+			a := b.signIn(t, c.token(v))
+			if a.StatusCode != c.status || a.Header.Get("Viewer-Reason") != c.reason {
+				t.Errorf("answered %d %q, want %d %q", a.StatusCode, a.Header.Get("Viewer-Reason"), c.status, c.reason)
+			}
+			if !strings.Contains(a.body, c.words) {
+				t.Errorf("the answer lacks %q: %s", c.words, a.body)
+			}
+			want := http.StatusUnauthorized
+			if c.status == http.StatusNoContent {
+				want = http.StatusOK
+			}
+			if got := b.get(t, v.image()).StatusCode; got != want {
+				t.Errorf("the picture answers %d afterwards, want %d", got, want)
+			}
+		})
+	}
+}
+
+func TestWhatIsNoTokenIsNoQuestionToLINE(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	b := v.visitor(t)
+	for _, token := range []string{"", "x", "a.b", "a.b.c.d", "a b.c.d", strings.Repeat("a", 9000) + ".b.c"} {
+		if a := b.signIn(t, token); a.StatusCode != http.StatusUnauthorized {
+			t.Errorf("token %.20q answered %d", token, a.StatusCode)
+		}
+	}
+	if n := v.verifications(); n != 0 {
+		t.Errorf("LINE was asked %d times", n)
+	}
+}
+
+func TestNothingOfADocumentIsShownWithoutASession(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	for _, path := range []string{v.document(), v.image(), v.image() + "?download", "/viewer/documents/unknown", "/viewer/documents/unknown/pages/1"} {
+		a := v.visitor(t).get(t, path)
+		if a.StatusCode != http.StatusUnauthorized || a.Header.Get("Viewer-Reason") != "session" {
+			t.Errorf("%s answered %d %q, want 401 session", path, a.StatusCode, a.Header.Get("Viewer-Reason"))
+		}
+		if strings.Contains(a.body, "\x89PNG") || strings.Contains(a.body, "佐藤") || strings.Contains(a.body, v.Group.Name) {
+			t.Errorf("%s showed something", path)
+		}
+	}
+	b := v.visitor(t)
+	b.client.Jar.SetCookies(dbtest.Must(url.Parse(v.url))(t), []*http.Cookie{{Name: "shiftpost_viewer", Value: "made-up"}})
+	if a := b.get(t, v.image()); a.StatusCode != http.StatusUnauthorized {
+		t.Errorf("with a made-up cookie the picture answered %d", a.StatusCode)
+	}
+}
+
+func TestATeacherSeesTheDocument(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	b := v.visitor(t).as(t, hanako)
+	a := b.get(t, v.document())
+	if a.StatusCode != http.StatusOK || a.Header.Get("Cache-Control") != "no-store" {
+		t.Fatalf("answered %d, kept %q", a.StatusCode, a.Header.Get("Cache-Control"))
+	}
+	for _, want := range []string{"2027年1月 シフト表", "第1版", "次の出勤", "今日 1月8日(金)", "17:00–21:30", "わたしの1月", "これから 2件", "終わった分 1件",
+		"全体の表", "<caption", `scope="col"`, `scope="row"`, "鈴木", "髙橋", "成人の日", "保存", v.image()} {
+		if !strings.Contains(a.body, want) {
+			t.Errorf("the document lacks %q", want)
+		}
+	}
+	for _, not := range []string{"<html", "新しい第", "公開後に変更", "LINE"} {
+		if strings.Contains(a.body, not) {
+			t.Errorf("the document has %q", not)
+		}
+	}
+	image := b.get(t, v.image())
+	if image.StatusCode != http.StatusOK || image.body != string(v.picture) {
+		t.Errorf("the picture answered %d with %d bytes", image.StatusCode, len(image.body))
+	}
+	if image.Header.Get("Content-Type") != "image/png" || !strings.Contains(image.Header.Get("Cache-Control"), "no-store") {
+		t.Errorf("the picture is %q, kept %q", image.Header.Get("Content-Type"), image.Header.Get("Cache-Control"))
+	}
+	if d := b.get(t, v.image()+"?download").Header.Get("Content-Disposition"); !strings.HasPrefix(d, "attachment") || !strings.Contains(d, "png") {
+		t.Errorf("to keep, the picture is %q", d)
+	}
+	whole := b.get(t, v.document(), "Sec-Fetch-Dest", "document")
+	if !strings.Contains(whole.body, "<html") || !strings.Contains(whole.body, "次の出勤") {
+		t.Error("a browser that opens the address gets no whole page")
+	}
+}
+
+func TestADocumentSpeaksTheLanguageOfItsReader(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	a := v.visitor(t).as(t, hanako).get(t, v.document(), "Accept-Language", "en")
+	for _, want := range []string{"Your next shift", "Today, Fri 8 Jan", "My January", "Version 1", "Coming of Age Day", "日本語"} {
+		if !strings.Contains(a.body, want) {
+			t.Errorf("the document lacks %q", want)
+		}
+	}
+}
+
+func TestAnAdminSeesTheDocumentWithoutShiftsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	b := v.visitor(t)
+	if a := b.post(t, v.auth.IssueSignInLink(v.Admin.ID), nil); a.StatusCode != http.StatusSeeOther {
+		t.Fatalf("signing in answered %d", a.StatusCode)
+	}
+	a := b.get(t, v.document(), "Sec-Fetch-Dest", "document")
+	if a.StatusCode != http.StatusOK || !strings.Contains(a.body, "全体の表") || strings.Contains(a.body, "次の出勤") {
+		t.Errorf("the document answered %d: %.300s", a.StatusCode, a.body)
+	}
+	if a := b.get(t, v.image()); a.StatusCode != http.StatusOK {
+		t.Errorf("the picture answered %d", a.StatusCode)
+	}
+}
+
+func TestAnUnknownDocumentIsSaidPlainly(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	b := v.visitor(t).as(t, hanako)
+	for _, path := range []string{"/viewer/documents/unknown", "/viewer/documents/unknown/pages/1", v.document() + "/pages/2", v.document() + "/pages/0", v.document() + "/pages/x", v.document() + "/pages/-1"} {
+		a := b.get(t, path)
+		if a.StatusCode != http.StatusNotFound || !strings.Contains(a.body, "この表は見つかりません") {
+			t.Errorf("%s answered %d: %.200s", path, a.StatusCode, a.body)
+		}
+	}
+}
+
+func TestADamagedPictureIsNotHandedOut(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	b := v.visitor(t).as(t, hanako)
+	if n := dbtest.Must(v.files.Prune(time.Now().Add(time.Hour), func(string) bool { return false }))(t); n != 1 {
+		t.Fatalf("removed %d files", n)
+	}
+	if a := b.get(t, v.image()); a.StatusCode != http.StatusInternalServerError || !strings.Contains(a.body, "表示できませんでした") {
+		t.Errorf("answered %d: %.200s", a.StatusCode, a.body)
+	}
+}
+
+func TestWhoIsNoTeacherAnyMoreIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		end  func(*testing.T, *viewerSite) error
+	}{
+		{"left", func(t *testing.T, v *viewerSite) error {
+			for _, x := range dbtest.Must(v.Store.Month(t.Context(), v.Group.ID, v.Month))(t).Shifts {
+				if x.TeacherID == v.Teachers[0].ID {
+					dbtest.Must(v.Store.MoveShift(t.Context(), x.ID, x.EditNumber, roster.ShiftDeleted))(t)
+				}
+			}
+			return v.Store.ArchiveTeacher(t.Context(), v.Teachers[0].ID)
+		}},
+		{"was unlinked", func(t *testing.T, v *viewerSite) error {
+			return v.Store.LinkTeacher(t.Context(), v.Teachers[0].ID, "")
+		}},
+		{"is linked to another LINE user now", func(t *testing.T, v *viewerSite) error {
+			return v.Store.LinkTeacher(t.Context(), v.Teachers[0].ID, dbtest.LINEUserID(7))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			v := newViewerSite(t)
+			b := v.visitor(t)
+			token := v.sim.IDToken(hanako, nil)
+			if a := b.signIn(t, token); a.StatusCode != http.StatusNoContent {
+				t.Fatalf("signing in answered %d", a.StatusCode)
+			}
+			if err := c.end(t, v); err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range []string{v.document(), v.image()} {
+				if a := b.get(t, path); a.StatusCode != http.StatusForbidden || a.Header.Get("Viewer-Reason") != "stranger" {
+					t.Errorf("%s answered %d %q", path, a.StatusCode, a.Header.Get("Viewer-Reason"))
+				}
+			}
+			if a := b.signIn(t, token); a.StatusCode != http.StatusForbidden {
+				t.Errorf("signing in again answered %d", a.StatusCode)
+			}
+		})
+	}
+}
+
+func TestAStrangerDoesNotInheritTheSessionOfWhoLookedBefore(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	b := v.visitor(t).as(t, hanako)
+	if a := b.signIn(t, v.sim.IDToken(stranger, nil)); a.StatusCode != http.StatusForbidden {
+		t.Fatalf("signing in answered %d", a.StatusCode)
+	}
+	if a := b.get(t, v.image()); a.StatusCode != http.StatusUnauthorized {
+		t.Errorf("the picture answered %d", a.StatusCode)
+	}
+}
+
+func TestTheNextTeacherInABrowserSeesTheirOwnShifts(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	b := v.visitor(t).as(t, hanako).as(t, ichiro)
+	if a := b.get(t, v.document()); !strings.Contains(a.body, "鈴木 一郎さん") || !strings.Contains(a.body, `next-times">22:00–翌1:00`) {
+		t.Errorf("the document is not the second teacher's: %.500s", a.body)
+	}
+}
+
+func TestATeachersSessionEndsAfterTwelveHours(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	b := v.visitor(t).as(t, hanako)
+	v.Clock.Advance(12*time.Hour - time.Second)
+	if a := b.get(t, v.document()); a.StatusCode != http.StatusOK {
+		t.Errorf("just before, it answered %d", a.StatusCode)
+	}
+	v.Clock.Advance(time.Second)
+	if a := b.get(t, v.document()); a.StatusCode != http.StatusUnauthorized {
+		t.Errorf("after 12 hours it answered %d", a.StatusCode)
+	}
+}
+
+func TestASessionGoesOnWithTheTokenThatOpenedIt(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	b := v.visitor(t)
+	token := v.sim.IDToken(hanako, nil)
+	for range 2 {
+		if a := b.signIn(t, token); a.StatusCode != http.StatusNoContent {
+			t.Fatalf("signing in answered %d", a.StatusCode)
+		}
+	}
+	v.Clock.Advance(2 * time.Hour) // the token has expired, the session has not
+	v.fault(t, linesim.Fault{Kind: linesim.FaultDown})
+	if a := b.signIn(t, token); a.StatusCode != http.StatusNoContent {
+		t.Errorf("with the token expired and LINE down it answered %d", a.StatusCode)
+	}
+	if n := v.verifications(); n != 1 {
+		t.Errorf("LINE was asked %d times, want once", n)
+	}
+	if a := v.visitor(t).signIn(t, token); a.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("the same token without the session answered %d", a.StatusCode)
+	}
+	v.sim.ClearFaults()
+	v.Clock.Advance(10 * time.Hour)
+	if a := b.signIn(t, token); a.StatusCode != http.StatusUnauthorized || a.Header.Get("Viewer-Reason") != "expired" {
+		t.Errorf("after the session's end it answered %d %q", a.StatusCode, a.Header.Get("Viewer-Reason"))
+	}
+}
+
+func TestTheViewersCookieIsItsOwnAndOutOfReachForScripts(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	cookies := v.visitor(t).signIn(t, v.sim.IDToken(hanako, nil)).Cookies()
+	if len(cookies) != 1 || cookies[0].Name != "shiftpost_viewer" || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteLaxMode || cookies[0].Secure {
+		t.Errorf("over http: %v", cookies)
+	}
+	client := line.NewClient(line.Options{BaseURL: v.sim.BaseURL(), Clock: v.Clock})
+	v.url = v.serve(t, client, "https://shift.example.jp")
+	cookies = v.visitor(t).signIn(t, v.sim.IDToken(hanako, nil)).Cookies()
+	if len(cookies) != 1 || cookies[0].Name != "__Host-shiftpost_viewer" || !cookies[0].Secure {
+		t.Errorf("over https: %v", cookies)
+	}
+}
+
+func TestAnotherSiteCannotSignABrowserIn(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	b := v.visitor(t)
+	a := b.post(t, "/viewer/session", url.Values{"id_token": {v.sim.IDToken(hanako, nil)}}, "Sec-Fetch-Site", "cross-site", "Origin", "https://elsewhere.example")
+	if a.StatusCode != http.StatusForbidden || v.verifications() != 0 {
+		t.Errorf("answered %d, LINE was asked %d times", a.StatusCode, v.verifications())
+	}
+}
+
+func TestAnOlderDocumentPointsToTheNewest(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	v.Confirm(t, 0, 14, "18:00-21:30")
+	second := v.publish(t)
+	b := v.visitor(t).as(t, hanako)
+	old := b.get(t, v.document())
+	if !strings.Contains(old.body, "新しい第2版があります") || !strings.Contains(old.body, `href="/liff/documents/`+second.DocumentID+`"`) {
+		t.Error("the first version does not point to the second")
+	}
+	if strings.Contains(old.body, "公開後に変更") || !strings.Contains(old.body, "1/14(木)") {
+		t.Error("own shifts are not those of the newest version")
+	}
+	if newest := b.get(t, "/viewer/documents/"+second.DocumentID); strings.Contains(newest.body, "新しい第") {
+		t.Error("the newest version points to a newer one")
+	}
+}
+
+func TestOwnShiftsAreLiveAndSayWhatDiffersFromThePublication(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	ctx := t.Context()
+	for _, x := range dbtest.Must(v.Store.Month(ctx, v.Group.ID, v.Month))(t).Shifts {
+		switch {
+		case x.TeacherID != v.Teachers[0].ID:
+		case x.Date.Day == 8: // moved to an hour later
+			dbtest.Must(v.Store.ChangeShift(ctx, x.ID, x.EditNumber, v.Edit(t, 0, 8, "18:00-21:30")))(t)
+		case x.Date.Day == 12:
+			dbtest.Must(v.Store.MoveShift(ctx, x.ID, x.EditNumber, roster.ShiftDeleted))(t)
+		}
+	}
+	v.Confirm(t, 0, 20, "9:00-12:00")
+	v.Draft(t, 0, 21, "9:00-12:00")
+	a := v.visitor(t).as(t, hanako).get(t, v.document())
+	for _, want := range []string{`next-times">18:00–21:30`, "公開後に変更", "前は", "取消", "追加", "1/20(水)", "この一覧は、公開のあとの変更もふくむ"} {
+		if !strings.Contains(a.body, want) {
+			t.Errorf("the document lacks %q", want)
+		}
+	}
+	if strings.Contains(a.body, "1/21(木)") {
+		t.Error("a draft is shown")
+	}
+	if ichiros := v.visitor(t).as(t, ichiro).get(t, v.document()); strings.Contains(ichiros.body, "公開後に変更") {
+		t.Error("another teacher is told of changes that are not theirs")
+	}
+}
+
+func TestShiftsOfAMonthWithoutPublicationAreNotShown(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	in := v.Edit(t, 0, 8, "9:00-12:00")
+	in.Date = roster.Date{Year: 2027, Month: time.February, Day: 3}
+	dbtest.Must(v.Store.AddShift(t.Context(), in, roster.ShiftConfirmed))(t)
+	v.Clock.Advance(30 * 24 * time.Hour)
+	a := v.visitor(t).as(t, hanako).get(t, v.document())
+	if !strings.Contains(a.body, "これからの出勤はまだありません") || strings.Contains(a.body, "2/3") || strings.Contains(a.body, "2月3日") {
+		t.Error("an unpublished month is shown")
+	}
+}
