@@ -185,23 +185,14 @@ func Compare(before, after Snapshot) []Change {
 	name := func(id int64) Named { return Named{id, cmp.Or(after.TeacherName(id), before.TeacherName(id))} }
 	var changes []Change
 	for k, olds := range old {
-		for _, alike := range likenesses {
-			var unlike []SnapshotShift
-			for _, o := range olds {
-				i := slices.IndexFunc(now[k], func(n SnapshotShift) bool { return alike(o, n) })
-				if i < 0 {
-					unlike = append(unlike, o)
-					continue
-				}
-				n := now[k][i]
-				now[k] = slices.Delete(now[k], i, i+1)
-				changes = append(changes, Change{Kind: ChangeMoved, Teacher: name(k.teacher), Date: k.date, Before: place(before, o), After: place(after, n),
-					SamePlace: n.ClassroomID == o.ClassroomID})
-			}
-			olds = unlike
-		}
 		for _, o := range olds {
-			changes = append(changes, Change{Kind: ChangeRemoved, Teacher: name(k.teacher), Date: k.date, Before: place(before, o)})
+			c := Change{Kind: ChangeRemoved, Teacher: name(k.teacher), Date: k.date, Before: place(before, o)}
+			if i := closest(o, now[k]); i >= 0 {
+				n := now[k][i]
+				c.Kind, c.After, c.SamePlace = ChangeMoved, place(after, n), n.ClassroomID == o.ClassroomID
+				now[k] = slices.Delete(now[k], i, i+1)
+			}
+			changes = append(changes, c)
 		}
 	}
 	for k, news := range now {
@@ -231,8 +222,23 @@ func Compare(before, after Snapshot) []Change {
 
 // likenesses say when a shift of one snapshot is taken for one of the next that differs from it, the surest way first.
 var likenesses = []func(o, n SnapshotShift) bool{
-	func(o, n SnapshotShift) bool { return o.ClassroomID == n.ClassroomID && o.Times.Overlaps(o.Date, n.Times, n.Date) },
+	func(o, n SnapshotShift) bool {
+		return o.ClassroomID == n.ClassroomID && o.Times.Overlaps(o.Date, n.Times, n.Date)
+	},
 	func(o, n SnapshotShift) bool { return o.ClassroomID == n.ClassroomID },
 	func(o, n SnapshotShift) bool { return o.Times.Overlaps(o.Date, n.Times, n.Date) },
 	func(o, n SnapshotShift) bool { return true },
+}
+
+// closest returns the index of the shift that o most likely became: the one it shares most time with, or the earliest.
+// It is -1 if there is none.
+func closest(o SnapshotShift, candidates []SnapshotShift) int {
+	best, most := -1, Minutes(0)
+	for i, c := range candidates {
+		shared := min(o.Times.End, c.Times.End) - max(o.Times.Start, c.Times.Start)
+		if best < 0 || shared > most {
+			best, most = i, max(shared, 0)
+		}
+	}
+	return best
 }

@@ -1,78 +1,90 @@
 package roster_test
 
 import (
-	"fmt"
-	"strings"
 	"testing"
+	"time"
 
 	"shiftpost/db/roster"
 )
 
-func TestCompareTellsWhatHappenedToEachShift(t *testing.T) {
+var january = roster.Month{Year: 2027, Month: time.January}
+
+// table makes a snapshot of rows {shift id, teacher, classroom, day, start hour, end hour}.
+func table(rows ...[6]int) roster.Snapshot {
+	s := roster.Snapshot{Group: roster.Named{ID: 1, Name: "グループ"}, Month: january,
+		Classrooms: []roster.Named{{ID: 1, Name: "駅前教室"}, {ID: 2, Name: "本町教室"}},
+		Teachers:   []roster.Named{{ID: 1, Name: "佐藤 花子"}, {ID: 2, Name: "鈴木 一郎"}}}
+	for _, r := range rows {
+		s.Shifts = append(s.Shifts, roster.SnapshotShift{ShiftID: int64(r[0]), TeacherID: int64(r[1]), Work: roster.Work{ClassroomID: int64(r[2]),
+			Date: january.First().AddDays(r[3] - 1), Times: roster.TimeRange{Start: roster.Minutes(r[4] * 60), End: roster.Minutes(r[5] * 60)}}})
+	}
+	return s
+}
+
+func TestChangesAreWhatATeacherSees(t *testing.T) {
 	t.Parallel()
-	// Each shift is "teacher classroom day from-to".
-	for name, c := range map[string]struct{ before, after, want string }{
-		"nothing":                        {"1 A 5 9-12", "1 A 5 9-12", ""},
-		"added":                          {"", "1 A 5 9-12", "1 on 5 added A 9:00–12:00"},
-		"removed":                        {"1 A 5 9-12", "", "1 on 5 removed A 9:00–12:00"},
-		"another time":                   {"1 A 5 9-12", "1 A 5 10-12", "1 on 5 changed A 9:00–12:00 → A 10:00–12:00"},
-		"another classroom":              {"1 A 5 9-12", "1 B 5 9-12", "1 on 5 changed A 9:00–12:00 → B 9:00–12:00, other place"},
-		"another teacher":                {"1 A 5 9-12", "2 A 5 9-12", "1 on 5 removed A 9:00–12:00; 2 on 5 added A 9:00–12:00"},
-		"another date":                   {"1 A 5 9-12", "1 A 6 9-12", "1 on 5 removed A 9:00–12:00; 1 on 6 added A 9:00–12:00"},
-		"the other of two stays":         {"1 A 5 9-12, 1 A 5 13-17", "1 A 5 9-12", "1 on 5 removed A 13:00–17:00"},
-		"one longer, one removed":        {"1 A 5 9-12, 1 A 5 13-17", "1 A 5 13-18", "1 on 5 removed A 9:00–12:00; 1 on 5 changed A 13:00–17:00 → A 13:00–18:00"},
-		"one longer, an earlier added":   {"1 A 5 22-25", "1 A 5 7-8, 1 A 5 22-26", "1 on 5 added A 7:00–8:00; 1 on 5 changed A 22:00–25:00 → A 22:00–26:00"},
-		"the same classroom comes first": {"1 A 5 10-12, 1 B 5 13-15", "1 B 5 13-16", "1 on 5 removed A 10:00–12:00; 1 on 5 changed B 13:00–15:00 → B 13:00–16:00"},
-		"the same time comes next":       {"1 A 5 9-12, 1 A 5 13-17", "1 B 5 13-17", "1 on 5 removed A 9:00–12:00; 1 on 5 changed A 13:00–17:00 → B 13:00–17:00, other place"},
-		"both changed":                   {"1 A 5 9-12, 1 B 5 13-17", "1 A 5 10-12, 1 B 5 14-17", "1 on 5 changed A 9:00–12:00 → A 10:00–12:00; 1 on 5 changed B 13:00–17:00 → B 14:00–17:00"},
+	for _, c := range []struct {
+		name          string
+		before, after roster.Snapshot
+		want          []string
+	}{
+		{"nothing", table([6]int{1, 1, 1, 8, 17, 21}), table([6]int{1, 1, 1, 8, 17, 21}), nil},
+		{"deleted and entered anew", table([6]int{1, 1, 1, 8, 17, 21}), table([6]int{9, 1, 1, 8, 17, 21}), nil},
+		{"added", table(), table([6]int{1, 1, 1, 8, 17, 21}), []string{"1/8 佐藤 花子 added"}},
+		{"removed", table([6]int{1, 1, 1, 8, 17, 21}), table(), []string{"1/8 佐藤 花子 removed"}},
+		{"another time", table([6]int{1, 1, 1, 8, 17, 21}), table([6]int{1, 1, 1, 8, 18, 21}), []string{"1/8 佐藤 花子 changed"}},
+		{"another classroom", table([6]int{1, 1, 1, 8, 17, 21}), table([6]int{1, 1, 2, 8, 17, 21}), []string{"1/8 佐藤 花子 changed elsewhere"}},
+		{"another day", table([6]int{1, 1, 1, 8, 17, 21}), table([6]int{1, 1, 1, 9, 17, 21}), []string{"1/8 佐藤 花子 removed", "1/9 佐藤 花子 added"}},
+		{"another teacher", table([6]int{1, 1, 1, 8, 17, 21}), table([6]int{1, 2, 1, 8, 17, 21}), []string{"1/8 佐藤 花子 removed", "1/8 鈴木 一郎 added"}},
+		{"one of two on a day", table([6]int{1, 1, 1, 8, 9, 12}, [6]int{2, 1, 1, 8, 17, 21}), table([6]int{1, 1, 1, 8, 9, 12}, [6]int{2, 1, 1, 8, 18, 21}), []string{"1/8 佐藤 花子 changed"}},
+		{"one becomes two", table([6]int{1, 1, 1, 8, 17, 21}), table([6]int{1, 1, 1, 8, 9, 12}, [6]int{2, 1, 1, 8, 18, 21}), []string{"1/8 佐藤 花子 added", "1/8 佐藤 花子 changed"}},
 	} {
-		var got []string
-		for _, x := range roster.Compare(parseSnapshot(t, c.before), parseSnapshot(t, c.after)) {
-			line := fmt.Sprintf("%d on %d %s ", x.Teacher.ID, x.Date.Day, x.Kind)
-			var sides []string
-			for _, p := range []*roster.Place{x.Before, x.After} {
-				if p != nil {
-					sides = append(sides, p.Classroom.Name+" "+p.Times.String())
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, x := range roster.Compare(c.before, c.after) {
+				s := x.Date.String()[6:7] + "/" + x.Date.String()[9:] + " " + x.Teacher.Name + " " + string(x.Kind)
+				if x.Kind == roster.ChangeMoved && !x.SamePlace {
+					s += " elsewhere"
+				}
+				if (x.Before == nil) != (x.Kind == roster.ChangeAdded) || (x.After == nil) != (x.Kind == roster.ChangeRemoved) {
+					t.Errorf("%s has before %v and after %v", s, x.Before, x.After)
+				}
+				got = append(got, s)
+			}
+			if len(got) != len(c.want) {
+				t.Fatalf("changes are %q, want %q", got, c.want)
+			}
+			for i := range got {
+				if got[i] != c.want[i] {
+					t.Errorf("change %d is %q, want %q", i+1, got[i], c.want[i])
 				}
 			}
-			line += strings.Join(sides, " → ")
-			if x.Kind == roster.ChangeMoved && !x.SamePlace {
-				line += ", other place"
-			}
-			got = append(got, line)
-		}
-		if got := strings.Join(got, "; "); got != c.want {
-			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
-		}
+		})
 	}
 }
 
-func parseSnapshot(t *testing.T, shifts string) roster.Snapshot {
-	t.Helper()
-	s := roster.Snapshot{
-		Month:      roster.Month{Year: 2027, Month: 1},
-		Classrooms: []roster.Named{{ID: 1, Name: "A"}, {ID: 2, Name: "B"}},
-		Teachers:   []roster.Named{{ID: 1, Name: "佐藤"}, {ID: 2, Name: "鈴木"}},
+func TestASnapshotsHashIsOfWhatItShows(t *testing.T) {
+	t.Parallel()
+	a := table([6]int{1, 1, 1, 8, 17, 21}, [6]int{2, 2, 1, 9, 17, 21})
+	same := table([6]int{7, 2, 1, 9, 17, 21}, [6]int{8, 1, 1, 8, 17, 21})
+	same.ChangedAt = time.Date(2027, 1, 8, 0, 0, 0, 0, time.UTC)
+	if a.Hash() != same.Hash() {
+		t.Error("other rows, order or instants with the same content have another hash")
 	}
-	for one := range strings.SplitSeq(shifts, ", ") {
-		if one == "" {
-			continue
+	for name, other := range map[string]roster.Snapshot{
+		"a time":  table([6]int{1, 1, 1, 8, 17, 22}, [6]int{2, 2, 1, 9, 17, 21}),
+		"a day":   table([6]int{1, 1, 1, 7, 17, 21}, [6]int{2, 2, 1, 9, 17, 21}),
+		"a room":  table([6]int{1, 1, 2, 8, 17, 21}, [6]int{2, 2, 1, 9, 17, 21}),
+		"a shift": table([6]int{1, 1, 1, 8, 17, 21}),
+	} {
+		if a.Hash() == other.Hash() {
+			t.Errorf("%s changed and the hash did not", name)
 		}
-		var (
-			x               roster.SnapshotShift
-			classroom, span string
-		)
-		x.Date = s.Month.First()
-		if _, err := fmt.Sscan(one, &x.TeacherID, &classroom, &x.Date.Day, &span); err != nil {
-			t.Fatalf("%q: %v", one, err)
-		}
-		var err error
-		if x.Times, err = roster.ParseTimeRange(span); err != nil {
-			t.Fatalf("%q: %v", one, err)
-		}
-		x.ClassroomID = int64(strings.Index(" AB", classroom))
-		s.Shifts = append(s.Shifts, x)
 	}
-	s.Sort()
-	return s
+	renamed := table([6]int{1, 1, 1, 8, 17, 21}, [6]int{2, 2, 1, 9, 17, 21})
+	renamed.Teachers[0].Name = "佐藤 華子"
+	if a.Hash() == renamed.Hash() {
+		t.Error("a name changed and the hash did not")
+	}
 }
