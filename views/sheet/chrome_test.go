@@ -133,13 +133,9 @@ const outside = `() => {
 	return found;
 }`
 
-func TestNoTextLeavesItsPlace(t *testing.T) {
-	t.Parallel()
-	sheets := samples(t)
-	// Everything as long as it can be.
+// extreme is a sheet on which everything is as long as it can be.
+func extreme() roster.Sheet {
 	names := []string{"勅使河原 桜子", strings.Repeat("長", roster.MaxNameLength), "マリア・フェルナンデス", "Christopher Montgomery-Featherstonehaugh", "渡邊 翔", "髙橋 﨑", "𠮷田 𠮷子"}
-	room := strings.Repeat("駅前", roster.MaxNameLength/2)
-	december := roster.Month{Year: 2027, Month: time.December}
 	var before, after []roster.SnapshotShift
 	for day := 1; day <= 31; day++ {
 		teacher := int64(day%7 + 1)
@@ -149,22 +145,24 @@ func TestNoTextLeavesItsPlace(t *testing.T) {
 			before[day-1].ClassroomID = honmachi
 		}
 	}
-	long := update(snapshot(december, names, before...), snapshot(december, names, after...))
-	long.Snapshot.Classrooms[0].Name = room
-	long.Snapshot.ChangedAt = time.Date(2027, 12, 25, 14, 59, 0, 0, time.UTC)
-	for i := range long.Changes {
-		for _, p := range []*roster.Place{long.Changes[i].Before, long.Changes[i].After} {
-			if p.Classroom.ID == ekimae {
-				p.Classroom.Name = room
-			}
-		}
-	}
-	long.Number, long.Base = 123, &roster.Base{Number: 122, PublishedAt: changedAt, Certain: true}
-	sheets["long"] = long
-	for n := 1; n <= 7; n++ {
-		sheets[fmt.Sprintf("%d teachers", n)] = update(snapshot(january, names[:n]), snapshot(january, names[:n], slices.DeleteFunc(slices.Clone(after), func(x roster.SnapshotShift) bool {
-			return x.TeacherID > int64(n)
-		})...))
+	december := roster.Month{Year: 2027, Month: time.December}
+	old, now := snapshot(december, names, before...), snapshot(december, names, after...)
+	now.ChangedAt = time.Date(2027, 12, 25, 14, 59, 0, 0, time.UTC)
+	old.Classrooms[0].Name = strings.Repeat("駅前", roster.MaxNameLength/2)
+	now.Classrooms = old.Classrooms
+	s := update(old, now)
+	s.Number, s.Base = 123, &roster.Base{Number: 122, PublishedAt: changedAt, Certain: true}
+	return s
+}
+
+func TestNoTextLeavesItsPlace(t *testing.T) {
+	t.Parallel()
+	sheets := samples(t)
+	sheets["extreme"] = extreme()
+	for n := 1; n <= sheet.MaxTeachers; n++ {
+		s := extreme().Snapshot
+		s.Shifts = slices.DeleteFunc(s.Shifts, func(x roster.SnapshotShift) bool { return x.TeacherID > int64(n) })
+		sheets[fmt.Sprintf("%d teachers", n)] = update(snapshot(s.Month, nil), s)
 	}
 
 	var labels []string
@@ -187,32 +185,45 @@ func TestNoTextLeavesItsPlace(t *testing.T) {
 
 func TestAnotherTimeChangesThePictureInsideItsCellOnly(t *testing.T) {
 	t.Parallel()
-	// Without and with a holiday above the shifts, and beside a second shift.
 	before := samples(t)["first"]
-	after := before
-	after.Snapshot.Shifts = slices.Clone(before.Snapshot.Shifts)
-	const day, teacher = 16, 2
-	i := slices.IndexFunc(after.Snapshot.Shifts, func(x roster.SnapshotShift) bool { return x.Date.Day == day && x.TeacherID == teacher })
-	after.Snapshot.Shifts[i].Times = roster.TimeRange{Start: 18*60 + 40, End: 20*60 + 20}
-
-	documents := [][]byte{pages(t, before)[0].HTML, pages(t, after)[0].HTML}
-	pictures := draw(t, documents...)
-	changed := image.Rectangle{}
-	bounds := pictures[0].Bounds()
-	if bounds != pictures[1].Bounds() || bounds.Dx() != sheet.Width*sheet.Scale {
-		t.Fatalf("the pictures measure %v and %v", bounds, pictures[1].Bounds())
+	cells := []struct{ day, teacher int }{
+		{16, 2},
+		{11, 2}, // a holiday, two shifts
+		{9, 3},  // below the names
 	}
-	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
-		for x := bounds.Min.X; x < bounds.Max.X; x++ {
-			if pictures[0].At(x, y) != pictures[1].At(x, y) {
+	documents := [][]byte{pages(t, before)[0].HTML}
+	for _, c := range cells {
+		after := before
+		after.Snapshot.Shifts = slices.Clone(before.Snapshot.Shifts)
+		i := slices.IndexFunc(after.Snapshot.Shifts, func(x roster.SnapshotShift) bool {
+			return x.Date.Day == c.day && x.TeacherID == int64(c.teacher)
+		})
+		after.Snapshot.Shifts[i].Times = roster.TimeRange{Start: 8*60 + 40, End: 10*60 + 20}
+		documents = append(documents, pages(t, after)[0].HTML)
+	}
+	pictures := draw(t, documents...)
+	for i, c := range cells {
+		if a, b := pictures[0].Bounds(), pictures[i+1].Bounds(); a != b || a.Dx() != sheet.Width*sheet.Scale {
+			t.Fatalf("the pictures measure %v and %v", a, b)
+		}
+		changed, box := difference(pictures[0], pictures[i+1]), cellBox(t, documents[0], c.day, c.teacher)
+		if changed.Empty() || !changed.In(box) {
+			t.Errorf("day %d, column %d: the pictures differ in %v, want inside the cell %v", c.day, c.teacher, changed, box)
+		}
+	}
+}
+
+// difference is the smallest rectangle around all pixels that differ.
+func difference(a, b image.Image) image.Rectangle {
+	var changed image.Rectangle
+	for y := a.Bounds().Min.Y; y < a.Bounds().Max.Y; y++ {
+		for x := a.Bounds().Min.X; x < a.Bounds().Max.X; x++ {
+			if a.At(x, y) != b.At(x, y) {
 				changed = changed.Union(image.Rect(x, y, x+1, y+1))
 			}
 		}
 	}
-	box := cellBox(t, documents[0], day, teacher)
-	if changed.Empty() || !changed.In(box) {
-		t.Errorf("the pictures differ in %v, want inside the cell %v", changed, box)
-	}
+	return changed
 }
 
 // cellBox is where the cell of a day and a column, both from 1, lies in the picture.
