@@ -19,8 +19,8 @@ import (
 	"shiftpost/jobs/line/linesim"
 )
 
-// timeout is the client's; short, because faults that hang are waited for.
-const timeout = 100 * time.Millisecond
+// timeout is the client's: short, because faults that hang are waited for, and long enough for a busy machine.
+const timeout = 2 * time.Second
 
 // story is a school, a LINE of its own and a runner between them, on one clock.
 type story struct {
