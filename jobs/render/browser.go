@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"html"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,13 +37,13 @@ const (
 //go:embed base.ttf
 var baseFont []byte
 
-// fontConfig shows Chrome baseFont and no other font. The relative folder is
-// that of the file itself.
+// fontConfig shows Chrome baseFont and no other font; %[1]s is the folder of this
+// life of Chrome.
 const fontConfig = `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">
 <fontconfig>
-  <dir prefix="relative">fonts</dir>
-  <cachedir prefix="relative">fontcache</cachedir>
+  <dir>%[1]s/fonts</dir>
+  <cachedir>%[1]s/fontcache</cachedir>
   <match target="font">
     <edit name="antialias" mode="assign"><bool>true</bool></edit>
     <edit name="hinting" mode="assign"><bool>false</bool></edit>
@@ -107,6 +108,7 @@ func startBrowser(ctx context.Context, path, parent string, logf func(string, ..
 		),
 		chromedp.ModifyCmdFunc(func(c *exec.Cmd) {
 			c.SysProcAttr = processAttributes()
+			c.Dir = folder // for whatever it writes beside itself
 			command = c
 		}),
 	)
@@ -135,7 +137,7 @@ func writeFonts(folder string) error {
 	if err := os.Mkdir(filepath.Join(folder, "fonts"), 0o700); err != nil {
 		return fmt.Errorf("write Chrome's font settings: %w", err)
 	}
-	for name, content := range map[string][]byte{"fonts/base.ttf": baseFont, "fonts.conf": []byte(fontConfig)} {
+	for name, content := range map[string][]byte{"fonts/base.ttf": baseFont, "fonts.conf": fmt.Appendf(nil, fontConfig, html.EscapeString(folder))} {
 		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
 			return fmt.Errorf("write Chrome's font settings: %w", err)
 		}
@@ -168,11 +170,8 @@ func (b *browser) stop(polite bool) {
 		}
 		b.killGroup()
 		b.release()
-		// A helper that is just dying may still write a file into a folder that
-		// was empty a moment ago.
-		for try := 0; os.RemoveAll(b.folder) != nil && try < removeTries; try++ {
-			time.Sleep(removeEvery)
-		}
+		// What cannot be removed now is swept by the next New.
+		_ = removeFolder(b.folder)
 		close(b.gone)
 	})
 	<-b.gone
@@ -187,4 +186,16 @@ func (b *browser) killGroup() {
 		// An error means that all are gone.
 		_ = syscall.Kill(-b.pid, syscall.SIGKILL)
 	}
+}
+
+// removeFolder removes a folder of Chrome. A helper that is just dying may still
+// write a file into a folder that was empty a moment ago, so it tries for a while.
+func removeFolder(folder string) (err error) {
+	for range removeTries {
+		if err = os.RemoveAll(folder); err == nil {
+			return nil
+		}
+		time.Sleep(removeEvery)
+	}
+	return err
 }

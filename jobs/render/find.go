@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"os/exec"
+	"path/filepath"
 )
 
 // chromes are looked for in this order. headless-shell comes first: it starts
@@ -26,22 +27,30 @@ var chromes = []string{
 	"/Applications/Chromium.app/Contents/MacOS/Chromium",
 }
 
-// FindChrome gives the path of the Chrome to use. A configured path or name is
+// FindChrome gives the absolute path of the Chrome to use. A configured path or name is
 // the only one tried; without one the usual places are searched, headless-shell
 // before whole browsers. The error wraps ErrNoChrome. Whether the program is a
 // Chrome that starts is seen only at the first picture.
 func FindChrome(configured string) (path string, err error) {
 	if configured != "" {
-		path, err := exec.LookPath(configured)
+		path, err := lookPath(configured)
 		if err != nil {
 			return "", fmt.Errorf("%w: configured as %q: %w", ErrNoChrome, configured, err)
 		}
 		return path, nil
 	}
 	for _, name := range chromes {
-		if path, err := exec.LookPath(name); err == nil {
+		if path, err := lookPath(name); err == nil {
 			return path, nil
 		}
 	}
 	return "", fmt.Errorf("%w: none is installed; install it with: %s", ErrNoChrome, InstallHint)
+}
+
+func lookPath(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(path)
 }

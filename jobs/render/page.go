@@ -98,7 +98,7 @@ func (r *Renderer) inTab(ctx context.Context, b *browser, p Page, use func(conte
 	return err
 }
 
-// closeTab closes the tab of draw, or ends a Chrome that cannot do so.
+// closeTab closes the tab of a picture, or ends a Chrome that cannot do so.
 func (r *Renderer) closeTab(ctx context.Context, b *browser, closeTab func()) {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		// A frozen Chrome and an endless page look the same from here.

@@ -41,7 +41,7 @@ type Options struct {
 	ChromePath string
 
 	// TempDir is a folder that belongs to this Renderer alone, made if missing.
-	// Each life of Chrome has a folder in it, 10 MB at most, removed with it.
+	// Each life of Chrome has a folder of about 2 MB in it, removed with it.
 	TempDir string
 
 	// Fonts gives the content of a font file of FontStyles by its name. Nil
@@ -76,7 +76,8 @@ type Page struct {
 	// Content that is wider is cut off.
 	Width int
 
-	// Scale is device pixels per CSS pixel, more than 0 and at most 4.
+	// Scale is device pixels per CSS pixel, more than 0 and at most 4. The picture
+	// must be one device pixel wide at least.
 	Scale float64
 }
 
@@ -180,7 +181,7 @@ func (r *Renderer) takeFolder() error {
 	}
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name(), folderPrefix) {
-			if err := os.RemoveAll(filepath.Join(r.tempDir, entry.Name())); err != nil {
+			if err := removeFolder(filepath.Join(r.tempDir, entry.Name())); err != nil {
 				return errors.Join(err, lock.Close())
 			}
 		}
@@ -193,14 +194,14 @@ func (r *Renderer) takeFolder() error {
 // more with what time is left. The error wraps ErrNoChrome, ErrTimeout, ErrCrashed,
 // ErrTooBig, ErrFont or ErrClosed, or the cause of the end of ctx.
 func (r *Renderer) PNG(ctx context.Context, p Page) (Image, error) {
-	if p.Width < 1 || !(p.Scale > 0 && p.Scale <= 4) {
+	if !(p.Scale > 0 && p.Scale <= 4 && float64(p.Width)*p.Scale >= 1) {
 		return Image{}, fmt.Errorf("render: width %d or scale %v out of range", p.Width, p.Scale)
 	}
 	select {
 	case r.slots <- struct{}{}:
 		defer func() { <-r.slots }()
 	case <-ctx.Done():
-		return Image{}, fmt.Errorf("render: wait for a turn: %w", context.Cause(ctx))
+		return Image{}, fmt.Errorf("render: wait for a turn: %w", classify(ctx, ctx.Err()))
 	case <-r.closing:
 		return Image{}, fmt.Errorf("render: %w", ErrClosed)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -103,7 +104,7 @@ func TestAPageOf40MegapixelsIsDrawnWholeAndABiggerOneRefused(t *testing.T) {
 func TestSizesThatMakeNoSenseAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, render.Options{})
-	for _, p := range []render.Page{{Width: 0, Scale: 1}, {Width: -1, Scale: 1}, {Width: 100}, {Width: 100, Scale: -1}, {Width: 100, Scale: 4.1}} {
+	for _, p := range []render.Page{{Width: 0, Scale: 1}, {Width: -1, Scale: 1}, {Width: 100}, {Width: 100, Scale: -1}, {Width: 100, Scale: 4.1}, {Width: 1, Scale: 0.4}, {Width: 100, Scale: math.NaN()}} {
 		if _, err := s.PNG(t.Context(), p); err == nil {
 			t.Errorf("width %d, scale %v was drawn", p.Width, p.Scale)
 		}
@@ -316,7 +317,7 @@ func TestAPageThatSendsItselfElsewhereNeverGivesAnotherPicture(t *testing.T) {
 	}
 }
 
-func TestChromeGetsNoneOfOurEnvironment(t *testing.T) {
+func TestChromeGetsNoneOfOurEnvironmentAndWorksInItsOwnFolder(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, render.Options{})
 	mustDraw(t, s, page("x"))
@@ -334,6 +335,16 @@ func TestChromeGetsNoneOfOurEnvironment(t *testing.T) {
 	want := []string{"FONTCONFIG_FILE", "HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "TMPDIR"}
 	if !slices.Equal(names, want) {
 		t.Errorf("Chrome's environment has %q, want %q", names, want)
+	}
+	folder, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", started.pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if filepath.Dir(folder) != s.folder {
+		t.Errorf("Chrome works in %s, not in a folder of %s", folder, s.folder)
+	}
+	if caches, err := filepath.Glob(filepath.Join(folder, "fontcache", "*")); err != nil || len(caches) == 0 {
+		t.Errorf("Chrome keeps its font cache elsewhere: %q, %v", caches, err)
 	}
 }
 
@@ -501,10 +512,11 @@ func TestAChromeWithoutWorkIsEndedAfterItsIdleTime(t *testing.T) {
 	clock.Advance(39 * time.Second)
 	mustDraw(t, s, page("髙")) // the idle time begins anew
 	clock.Advance(39 * time.Second)
+	mustDraw(t, s, page("髙"))
 	if len(s.events) > 0 {
 		t.Fatalf("too early: %+v", <-s.events)
 	}
-	clock.Advance(time.Second)
+	clock.Advance(40 * time.Second)
 	if ended := s.await(t, "chrome ended"); ended.reason != "idle" || ended.pid != first.pid {
 		t.Errorf("ended: %+v, started: %+v", ended, first)
 	}
@@ -650,6 +662,17 @@ func TestFindChromeTakesTheConfiguredOneOrNone(t *testing.T) {
 	}
 	if got, err := render.FindChrome(found); got != found || err != nil {
 		t.Errorf("FindChrome(%q) = %q, %v", found, got, err)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	relative, err := filepath.Rel(here, found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := render.FindChrome(relative); got != found || err != nil {
+		t.Errorf("FindChrome(%q) = %q, %v", relative, got, err)
 	}
 	if got, err := render.FindChrome("/bin/false"); got != "/bin/false" || err != nil {
 		t.Errorf("FindChrome(/bin/false) = %q, %v", got, err)
