@@ -154,8 +154,8 @@ func (p DocumentPage) minutesLeft() int {
 	return int((left + time.Minute - 1) / time.Minute)
 }
 
-// countdown is the span in words until the next shift begins; the script counts on from it.
-func countdown(ctx context.Context, minutes int) string {
+// documentCountdown is the span in words until the next shift begins; the script counts on from it.
+func documentCountdown(ctx context.Context, minutes int) string {
 	if minutes < 60 {
 		return text.T(ctx, "viewer.next.minutes", "Minutes", minutes)
 	}
@@ -185,8 +185,8 @@ func PageFileName(ctx context.Context, p roster.Publication, i roster.Image) str
 	}, name) + ".png"
 }
 
-// dayClass colours a day by its kind.
-func dayClass(k roster.DayKind) string {
+// documentDayClass colours a day by its kind.
+func documentDayClass(k roster.DayKind) string {
 	switch k {
 	case roster.Saturday:
 		return "saturday"
@@ -196,8 +196,8 @@ func dayClass(k roster.DayKind) string {
 	return ""
 }
 
-// holidayName is the name of a national holiday in the language of the reader.
-func holidayName(ctx context.Context, h roster.Holiday) string {
+// documentHoliday is the name of a national holiday in the language of the reader.
+func documentHoliday(ctx context.Context, h roster.Holiday) string {
 	if text.LanguageOf(ctx) == text.English {
 		return h.English
 	}
@@ -206,10 +206,10 @@ func holidayName(ctx context.Context, h roster.Holiday) string {
 
 func (p DocumentPage) today() roster.Date { return roster.DateOf(p.now, p.loc) }
 
-// dayRow has the classes of a day's row of the table.
-func dayRow(d sheet.Day, p DocumentPage) string {
+// documentRow has the classes of a day's row of the table.
+func documentRow(d sheet.Day, p DocumentPage) string {
 	class := "grid-row"
-	if k := dayClass(d.Kind); k != "" {
+	if k := documentDayClass(d.Kind); k != "" {
 		class += " grid-" + k
 	}
 	if d.Date.Before(p.today()) {
