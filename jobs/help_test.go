@@ -2,6 +2,7 @@ package jobs_test
 
 import (
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,3 +19,5 @@ func waitFor(t *testing.T, cond func() bool) {
 		}
 	}
 }
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
