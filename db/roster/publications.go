@@ -185,14 +185,23 @@ func Compare(before, after Snapshot) []Change {
 	name := func(id int64) Named { return Named{id, cmp.Or(after.TeacherName(id), before.TeacherName(id))} }
 	var changes []Change
 	for k, olds := range old {
-		for _, o := range olds {
-			c := Change{Kind: ChangeRemoved, Teacher: name(k.teacher), Date: k.date, Before: place(before, o)}
-			if i := closest(o, now[k]); i >= 0 {
+		for _, alike := range likenesses {
+			var unlike []SnapshotShift
+			for _, o := range olds {
+				i := slices.IndexFunc(now[k], func(n SnapshotShift) bool { return alike(o, n) })
+				if i < 0 {
+					unlike = append(unlike, o)
+					continue
+				}
 				n := now[k][i]
-				c.Kind, c.After, c.SamePlace = ChangeMoved, place(after, n), n.ClassroomID == o.ClassroomID
 				now[k] = slices.Delete(now[k], i, i+1)
+				changes = append(changes, Change{Kind: ChangeMoved, Teacher: name(k.teacher), Date: k.date, Before: place(before, o), After: place(after, n),
+					SamePlace: n.ClassroomID == o.ClassroomID})
 			}
-			changes = append(changes, c)
+			olds = unlike
+		}
+		for _, o := range olds {
+			changes = append(changes, Change{Kind: ChangeRemoved, Teacher: name(k.teacher), Date: k.date, Before: place(before, o)})
 		}
 	}
 	for k, news := range now {
@@ -228,17 +237,4 @@ var likenesses = []func(o, n SnapshotShift) bool{
 	func(o, n SnapshotShift) bool { return o.ClassroomID == n.ClassroomID },
 	func(o, n SnapshotShift) bool { return o.Times.Overlaps(o.Date, n.Times, n.Date) },
 	func(o, n SnapshotShift) bool { return true },
-}
-
-// closest returns the index of the shift that o most likely became: the one it shares most time with, or the earliest.
-// It is -1 if there is none.
-func closest(o SnapshotShift, candidates []SnapshotShift) int {
-	best, most := -1, Minutes(0)
-	for i, c := range candidates {
-		shared := min(o.Times.End, c.Times.End) - max(o.Times.Start, c.Times.Start)
-		if best < 0 || shared > most {
-			best, most = i, max(shared, 0)
-		}
-	}
-	return best
 }

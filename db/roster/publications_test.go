@@ -1,6 +1,7 @@
 package roster_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -62,6 +63,40 @@ func TestChangesAreWhatATeacherSees(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestOfSeveralShiftsOnADayTheLikestBecomeOneChange(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before, after roster.Snapshot
+		want          []string
+	}{
+		"one longer, an earlier one removed": {table([6]int{1, 1, 1, 8, 9, 12}, [6]int{2, 1, 1, 8, 13, 17}), table([6]int{2, 1, 1, 8, 13, 18}),
+			[]string{"駅前教室 9:00–12:00 → ", "駅前教室 13:00–17:00 → 駅前教室 13:00–18:00"}},
+		"one longer, an earlier one added": {table([6]int{1, 1, 1, 8, 22, 25}), table([6]int{2, 1, 1, 8, 7, 8}, [6]int{1, 1, 1, 8, 22, 26}),
+			[]string{" → 駅前教室 7:00–8:00", "駅前教室 22:00–25:00 → 駅前教室 22:00–26:00"}},
+		"the same classroom before the rest": {table([6]int{1, 1, 1, 8, 10, 12}, [6]int{2, 1, 2, 8, 13, 15}), table([6]int{2, 1, 2, 8, 16, 18}),
+			[]string{"駅前教室 10:00–12:00 → ", "本町教室 13:00–15:00 → 本町教室 16:00–18:00"}},
+		"the same time when the classroom changes": {table([6]int{1, 1, 1, 8, 9, 12}, [6]int{2, 1, 1, 8, 13, 17}), table([6]int{2, 1, 2, 8, 13, 17}),
+			[]string{"駅前教室 9:00–12:00 → ", "駅前教室 13:00–17:00 → 本町教室 13:00–17:00"}},
+		"two changed": {table([6]int{1, 1, 1, 8, 9, 12}, [6]int{2, 1, 2, 8, 13, 17}), table([6]int{1, 1, 1, 8, 10, 12}, [6]int{2, 1, 2, 8, 14, 17}),
+			[]string{"駅前教室 9:00–12:00 → 駅前教室 10:00–12:00", "本町教室 13:00–17:00 → 本町教室 14:00–17:00"}},
+	} {
+		var got []string
+		for _, x := range roster.Compare(c.before, c.after) {
+			got = append(got, describe(x.Before)+" → "+describe(x.After))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: changes are %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func describe(p *roster.Place) string {
+	if p == nil {
+		return ""
+	}
+	return p.Classroom.Name + " " + p.Times.String()
 }
 
 func TestASnapshotsHashIsOfWhatItShows(t *testing.T) {
