@@ -491,9 +491,9 @@ func TestAMissingChromeIsNamedAtOnce(t *testing.T) {
 func TestAProgramThatNeverSpeaksIsKilledAtTheDeadline(t *testing.T) {
 	t.Parallel()
 	script := filepath.Join(t.TempDir(), "chrome")
-	// The folder in the arguments lets the test find the processes: a shell, as the
-	// wrapper of Debian is one, and a child of it.
-	if err := os.WriteFile(script, []byte("#!/bin/sh\n/bin/sh -c 'read never; : \"$1\"' sh \"$@\" <&3\n"), 0o700); err != nil {
+	// A shell with a child, as Debian's wrapper is one. Its arguments hold the folder
+	// by which the test finds it.
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n/bin/sh -c 'sleep 1000; : \"$1\"' sh \"$@\"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	s := newStudio(t, render.Options{ChromePath: script, Timeout: 2 * time.Second})
