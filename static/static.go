@@ -26,7 +26,7 @@ import (
 	"time"
 )
 
-//go:embed app.css viewer.css icon.svg htmx.min.js js fonts licences
+//go:embed *.css icon.svg htmx.min.js js fonts licences
 var embedded embed.FS
 
 // Prefix is the path under which Handler expects to be mounted; every URL begins
