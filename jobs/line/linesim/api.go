@@ -123,7 +123,7 @@ func (s *Simulator) handle(endpoint string, need access, recipient func(*call) s
 		var rep reply
 		instead := false
 		if fault != nil {
-			entry.Fault = fault.Kind
+			entry.Fault, entry.FaultAccept = fault.Kind, fault.Accept
 			rep, instead = fault.instead()
 		}
 		if !instead {

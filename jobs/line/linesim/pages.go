@@ -136,6 +136,11 @@ type logRow struct {
 	Tries  int // with this key, so far
 }
 
+// preset is the panel's name for the fault that took the request.
+func (r logRow) preset() string {
+	return presetOf(&Fault{Kind: r.Fault, Accept: r.FaultAccept, Status: r.Status})
+}
+
 type webhookRow struct {
 	Webhook
 	Events []string
@@ -380,27 +385,21 @@ func (s *Simulator) Clear() {
 	s.changed()
 }
 
-// travel moves the shared clock.
+// travel moves the shared clock by what a button says.
 func (s *Simulator) travel(r *http.Request) error {
-	if s.opts.TimeTravel == nil {
-		return errBadForm
-	}
 	if until := r.PostFormValue("until"); until != "" {
 		t, err := time.Parse(time.RFC3339, until)
 		if err != nil {
 			return errBadForm
 		}
-		return s.opts.TimeTravel.Set(t)
+		return s.moveClock("", &t)
 	}
 	if r.PostFormValue("advance") == "month" {
 		now := s.clock.Now().In(japan)
-		return s.opts.TimeTravel.Set(time.Date(now.Year(), now.Month()+1, 1, 0, 0, 0, 0, japan))
+		t := time.Date(now.Year(), now.Month()+1, 1, 0, 0, 0, 0, japan)
+		return s.moveClock("", &t)
 	}
-	d, err := time.ParseDuration(r.PostFormValue("advance"))
-	if err != nil {
-		return errBadForm
-	}
-	return s.opts.TimeTravel.Advance(d)
+	return s.moveClock(r.PostFormValue("advance"), nil)
 }
 
 func (s *Simulator) setLanguage(w http.ResponseWriter, r *http.Request) {

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -81,14 +80,15 @@ type Request struct {
 	Body      []byte    `json:"body,omitempty"` // as received
 	RequestID string    `json:"requestId"`
 
-	Done       bool      `json:"done"`              // false while it is being answered
-	Status     int       `json:"status"`            // of the answer; 0 if none was given
-	Answer     string    `json:"answer,omitempty"`  // its body
-	Accepted   bool      `json:"accepted"`          // a message was accepted by this very try
-	Recipients int       `json:"recipients"`        // people the message reached
-	Fault      FaultKind `json:"fault,omitempty"`   // what went wrong on purpose
-	GaveUp     bool      `json:"gaveUp,omitempty"`  // the client went away while it was kept waiting
-	Endless    bool      `json:"endless,omitempty"` // the client would have waited longer than Options.HangLimit
+	Done        bool      `json:"done"`                  // false while it is being answered
+	Status      int       `json:"status"`                // of the answer; 0 if none was given
+	Answer      string    `json:"answer,omitempty"`      // its body
+	Accepted    bool      `json:"accepted"`              // a message was accepted by this very try
+	Recipients  int       `json:"recipients"`            // people the message reached
+	Fault       FaultKind `json:"fault,omitempty"`       // what went wrong on purpose
+	FaultAccept bool      `json:"faultAccept,omitempty"` // the fault let the work be done first
+	GaveUp      bool      `json:"gaveUp,omitempty"`      // the client went away while it was kept waiting
+	Endless     bool      `json:"endless,omitempty"`     // the client would have waited longer than Options.HangLimit
 }
 
 // keyUse is the life of one retry key.
@@ -258,26 +258,12 @@ func (s *Simulator) trim() {
 	}
 }
 
-// save replaces the state file as a whole. It does not sync: what it guards against is a killed process, after which
-// the system still has the written pages.
 func (s *Simulator) save() error {
 	b, err := json.Marshal(s.st)
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(s.opts.StateFile), ".linesim-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), s.opts.StateFile)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return replaceFile(s.opts.StateFile, b)
 }
 
 // watch returns a channel that gets a value after changes, and a function that ends this.

@@ -143,8 +143,12 @@
 
   remember();
   draw();
-  const chat = document.getElementById("chat");
-  chat.scrollTop = chat.scrollHeight;
+  const toEnd = () => {
+    const chat = document.getElementById("chat");
+    chat.scrollTop = chat.scrollHeight;
+  };
+  toEnd();
+  document.fonts.ready.then(toEnd); // the faces arrive late and make the chat longer
   setClock();
   setInterval(tick, 1000);
   new EventSource("/sim/events").onmessage = refresh;

@@ -1,0 +1,315 @@
+package linesim_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/google/uuid"
+
+	"shiftpost/jobs/line"
+	"shiftpost/jobs/line/linesim"
+)
+
+// browse starts a headless Chrome of the test's own and returns the context of its first tab.
+func browse(t *testing.T) context.Context {
+	t.Helper()
+	path := ""
+	for _, p := range []string{os.Getenv("SHIFTPOST_CHROME_PATH"), "/usr/lib/chromium/chromium-headless-shell", "/usr/bin/chromium-headless-shell", "/usr/bin/chromium"} {
+		if _, err := os.Stat(p); p != "" && err == nil {
+			path = p
+			break
+		}
+	}
+	if path == "" {
+		t.Fatal("no Chrome: install the Debian package chromium-headless-shell, or set SHIFTPOST_CHROME_PATH")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.Flag("disable-gpu", true), chromedp.Flag("no-proxy-server", true),
+		chromedp.Flag("disable-component-update", true), chromedp.UserDataDir(t.TempDir()))
+	allocator, release := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, _ := chromedp.NewContext(allocator)
+	t.Cleanup(func() {
+		end, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		if err := chromedp.Cancel(end); err != nil {
+			t.Log(err)
+		}
+		release()
+	})
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("start Chrome: %v", err)
+	}
+	return ctx
+}
+
+type step = chromedp.Action[chromedp.Void]
+
+// do runs steps in a tab and gives up after half a minute.
+func do(t *testing.T, tab context.Context, steps ...step) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(tab, 30*time.Second)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// value waits until a JavaScript expression is truthy and returns it.
+func value[T any](t *testing.T, tab context.Context, expression string) T {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(tab, 30*time.Second)
+	defer cancel()
+	for {
+		v, err := chromedp.Run(ctx, chromedp.Poll[T](expression))
+		if err == nil {
+			return v
+		}
+		if ctx.Err() != nil {
+			at, _ := chromedp.Run(tab, chromedp.Location())
+			t.Fatalf("waiting for %s at %s: %v", expression, at, err)
+		}
+		// The page navigated while it was asked: ask the next one.
+	}
+}
+
+// liffPage is what the test's product serves at and below its endpoint URL: it calls liff.init and leaves what it finds
+// out on window.found. Its policy allows what a page on the real LINE has to allow: the SDK's script and LINE's API.
+const liffPage = `<!DOCTYPE html><meta charset="utf-8"><title>viewer</title><body>
+<button id="login">login</button><button id="logout">logout</button><script src="%s"></script>
+<script src="/app.js"></script>`
+
+const liffScript = `
+liff.init({liffId: "%s"}).then(() => {
+	let refused = "";
+	if (liff.isInClient()) try { liff.login(); } catch (err) { refused = err.code; }
+	window.found = {path: location.pathname, search: location.search, hash: location.hash, inClient: liff.isInClient(),
+		loggedIn: liff.isLoggedIn(), token: liff.getIDToken() || "", user: (liff.getDecodedIDToken() || {}).sub || "",
+		context: (liff.getContext() || {}).type, refused};
+});
+document.getElementById("login").onclick = () => liff.login({redirectUri: location.href});
+document.getElementById("logout").onclick = () => { liff.logout(); window.found.loggedIn = liff.isLoggedIn(); };`
+
+// found is window.found.
+type found struct {
+	Path, Search, Hash, Token, User, Context, Refused string
+	InClient, LoggedIn                                bool
+}
+
+// productOf serves the LIFF endpoint for a simulator and tells it the address.
+func productOf(t *testing.T, s *school) *httptest.Server {
+	t.Helper()
+	m := http.NewServeMux()
+	m.HandleFunc("GET /liff/", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self' "+s.BaseURL()+"; connect-src 'self' "+s.BaseURL())
+		fmt.Fprintf(w, liffPage, s.SDKURL())
+	})
+	m.HandleFunc("GET /app.js", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript")
+		fmt.Fprintf(w, liffScript, s.Login().LIFFID)
+	})
+	p := httptest.NewServer(m)
+	t.Cleanup(p.Close)
+	s.SetEndpointURL(p.URL + "/liff")
+	return p
+}
+
+// announcement is a push body whose Flex message has a button to that address.
+func announcement(to, uri string) []byte {
+	b, err := json.Marshal(map[string]any{"to": to, "messages": []any{map[string]any{
+		"type": "flex", "altText": "2027年1月 シフト表 第3版",
+		"contents": map[string]any{
+			"type": "bubble",
+			"header": map[string]any{"type": "box", "layout": "vertical", "backgroundColor": "#0b2f57", "contents": []any{
+				map[string]any{"type": "text", "text": "2027年1月 シフト表", "color": "#ffffff", "size": "xl", "weight": "bold", "wrap": true},
+			}},
+			"body": map[string]any{"type": "box", "layout": "vertical", "contents": []any{
+				map[string]any{"type": "box", "layout": "baseline", "contents": []any{
+					map[string]any{"type": "text", "text": "版", "flex": 1, "color": "#5b636f"},
+					map[string]any{"type": "text", "text": "第3版", "flex": 3},
+				}},
+				map[string]any{"type": "separator", "margin": "lg"},
+			}},
+			"footer": map[string]any{"type": "box", "layout": "vertical", "contents": []any{
+				map[string]any{"type": "button", "style": "primary", "color": "#0055ad", "action": map[string]any{"type": "uri", "label": "シフト表を開く", "uri": uri}},
+			}},
+		},
+	}}})
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func TestAButtonInAChatOpensTheLIFFPageAsThatUser(t *testing.T) {
+	t.Parallel()
+	s := newSchool(t, linesim.Options{})
+	productOf(t, s)
+	tab := browse(t)
+	user := s.users[1]
+	liffURL := s.LIFFBaseURL() + "/" + s.Login().LIFFID + "/documents/abc?from=chat"
+
+	do(t, tab, chromedp.Navigate(s.BaseURL()+"/sim?chat="+user.ID), chromedp.WaitVisible(chromedp.CSS(".phone-empty")))
+	if _, err := s.client.Push(context.Background(), announcement(user.ID, liffURL), uuid.NewString()); err != nil {
+		t.Fatal(err)
+	}
+	// It appears without a page load, drawn through the CSS object model.
+	href := value[string](t, tab, `document.querySelector("a.fx-button-primary")?.href`)
+	if c := value[string](t, tab, `getComputedStyle(document.querySelector("a.fx-button-primary")).backgroundColor`); c != "rgb(0, 85, 173)" {
+		t.Errorf("the button is %s", c)
+	}
+	if c := value[string](t, tab, `getComputedStyle(document.querySelector(".fx-text")).fontSize`); c != "22px" {
+		t.Errorf("the title is %s high, want 22px for xl", c)
+	}
+
+	do(t, tab, chromedp.Navigate(href))
+	f := value[found](t, tab, `window.found`)
+	if f.Path != "/liff/documents/abc" || f.Search != "?from=chat" || f.Hash != "" {
+		t.Errorf("landed at %s%s%s", f.Path, f.Search, f.Hash)
+	}
+	if !f.InClient || !f.LoggedIn || f.User != user.ID || f.Context != "utou" {
+		t.Errorf("found %+v", f)
+	}
+	if f.Refused != "FORBIDDEN" {
+		t.Errorf("liff.login() inside the LIFF browser: %q", f.Refused)
+	}
+	id, err := s.client.VerifyIDToken(context.Background(), f.Token, s.Login().ChannelID)
+	if err != nil || id.UserID != user.ID || id.Name != user.Name {
+		t.Errorf("token is about %+v, %v", id, err)
+	}
+
+	// Two hours later a reload still gives the old token; only logging out and coming back by the LIFF URL renews it.
+	s.clock.Advance(2 * time.Hour)
+	do(t, tab, chromedp.Reload())
+	old := value[found](t, tab, `window.found`)
+	if old.Token != f.Token || !old.LoggedIn {
+		t.Error("a reload renewed the token")
+	}
+	if _, err := s.client.VerifyIDToken(context.Background(), old.Token, s.Login().ChannelID); !errors.Is(err, line.ErrTokenExpired) {
+		t.Errorf("old token: %v", err)
+	}
+	do(t, tab, chromedp.Click(chromedp.ID("logout")))
+	if value[found](t, tab, `window.found`).LoggedIn {
+		t.Error("still logged in after liff.logout()")
+	}
+	do(t, tab, chromedp.Navigate(liffURL))
+	again := value[found](t, tab, `window.found`)
+	if !again.InClient || again.User != user.ID || again.Token == old.Token {
+		t.Errorf("came back as %+v", again)
+	}
+	if _, err := s.client.VerifyIDToken(context.Background(), again.Token, s.Login().ChannelID); err != nil {
+		t.Errorf("new token: %v", err)
+	}
+}
+
+func TestAnExternalBrowserAsksWhoLogsIn(t *testing.T) {
+	t.Parallel()
+	s := newSchool(t, linesim.Options{})
+	productOf(t, s)
+	tab := browse(t)
+	do(t, tab, chromedp.Navigate(s.LIFFBaseURL()+"/"+s.Login().LIFFID+"/documents/abc"))
+	f := value[found](t, tab, `window.found`)
+	if f.InClient || f.LoggedIn || f.Token != "" || f.Path != "/liff/documents/abc" || f.Context != "external" {
+		t.Fatalf("found %+v", f)
+	}
+	do(t, tab, chromedp.Click(chromedp.ID("login")),
+		chromedp.Click(chromedp.CSS(`button[value="`+s.users[2].ID+`"]`)))
+	f = value[found](t, tab, `window.found`)
+	if !f.LoggedIn || f.InClient || f.User != s.users[2].ID || f.Search != "" {
+		t.Errorf("found %+v", f)
+	}
+	if id, err := s.client.VerifyIDToken(context.Background(), f.Token, s.Login().ChannelID); err != nil || id.UserID != s.users[2].ID {
+		t.Errorf("token is about %+v, %v", id, err)
+	}
+}
+
+func TestALoginGoesOnlyToTheEndpointThatTheChannelKnows(t *testing.T) {
+	t.Parallel()
+	s := newSchool(t, linesim.Options{})
+	p := productOf(t, s)
+	ask := func(client, redirect string) string {
+		return s.BaseURL() + "/oauth2/v2.1/authorize?response_type=code&client_id=" + client + "&redirect_uri=" + redirect
+	}
+	for _, c := range []struct {
+		name, url string
+		status    int
+	}{
+		{"below the endpoint", ask(s.Login().ChannelID, p.URL+"/liff/x"), 200},
+		{"elsewhere", ask(s.Login().ChannelID, "https://example.com/liff"), 400},
+		{"another channel", ask("1", p.URL+"/liff/x"), 400},
+	} {
+		res, err := http.Get(c.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != c.status {
+			t.Errorf("%s: %d, want %d", c.name, res.StatusCode, c.status)
+		}
+	}
+}
+
+func TestThePageHasNoStyleAttributeAndAPolicyOfItsOwn(t *testing.T) {
+	t.Parallel()
+	s := newSchool(t, linesim.Options{})
+	if _, err := s.client.Push(context.Background(), announcement(s.group.ID, s.LIFFBaseURL()+"/x"), uuid.NewString()); err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.Get(s.BaseURL() + "/sim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if html := string(body); strings.Contains(html, "style=") || strings.Contains(html, "<style") {
+		t.Error("the page sets styles inline")
+	} else if !strings.Contains(html, "2027年1月 シフト表 第3版") {
+		t.Error("without its script the page does not show the message's alternative text")
+	}
+	csp := res.Header.Get("Content-Security-Policy")
+	if !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") {
+		t.Errorf("policy %q", csp)
+	}
+}
+
+func TestInTheBrowserAPersonMakesLINEFailAndSeesTheRetrySucceed(t *testing.T) {
+	t.Parallel()
+	s := newSchool(t, linesim.Options{})
+	tab := browse(t)
+	do(t, tab, chromedp.Navigate(s.BaseURL()+"/sim"),
+		chromedp.Click(chromedp.CSS(`input[value="status_accepted"]`)),
+		chromedp.Click(chromedp.CSS(`.sim-faults .button-primary`)))
+	value[bool](t, tab, `document.querySelectorAll("#fault-list li").length === 1`)
+	key, body := uuid.NewString(), pushBody(s.group.ID, "1月のシフト表")
+	var le *line.Error
+	if _, err := s.client.Push(context.Background(), body, key); !errors.As(err, &le) || le.Status != 503 {
+		t.Fatalf("first try: %v", err)
+	}
+	value[bool](t, tab, `document.querySelectorAll(".sim-rows > li").length === 1 && document.querySelectorAll(".phone .bubble").length === 1`)
+	if _, err := s.client.Push(context.Background(), body, key); err != nil {
+		t.Fatal(err)
+	}
+	row := value[string](t, tab, `document.querySelectorAll(".sim-rows > li").length === 2 && document.querySelector(".sim-rows > li").innerText`)
+	for _, want := range []string{"2回目", "409 受付済み", "前の送信で届いた"} {
+		if !strings.Contains(row, want) {
+			t.Errorf("the log says %q, want %q", row, want)
+		}
+	}
+	if n := value[int](t, tab, `document.querySelectorAll(".phone .bubble").length`); n != 1 {
+		t.Errorf("%d messages in the chat", n)
+	}
+	s.Assert(t)
+}
