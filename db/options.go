@@ -22,3 +22,6 @@ func (o DeliveryOptions) withDefaults() DeliveryOptions {
 	}
 	return o
 }
+
+// DeliveryOptions returns the numbers of sending that are in use.
+func (s *Store) DeliveryOptions() DeliveryOptions { return s.opts }

@@ -130,13 +130,15 @@ func announcedBefore(ctx context.Context, q querier, g roster.Group, month roste
 // mayHaveArrived is true for a delivery d of which a try is open or ended without a known answer.
 const mayHaveArrived = `EXISTS (SELECT 1 FROM attempts a WHERE a.delivery_id = d.id AND (a.outcome IS NULL OR a.outcome IN ('unknown', 'interrupted')))`
 
-// SavePreview keeps the rendered pages of a sheet, so that publishing it sends exactly these pictures. Pages that are
-// there already stay.
+// SavePreview keeps the rendered pages of a sheet, so that publishing it sends exactly these pictures. Pages of the same
+// sheet that are there already, and whose files may be gone by now, are replaced.
 func (s *Store) SavePreview(ctx context.Context, sheetHash string, pages []roster.Image) error {
 	err := s.inTx(ctx, func(t *tx) error {
 		for _, p := range pages {
 			if _, err := t.exec(`INSERT INTO preview_pages (sheet_hash, page, title, sha256, width, height, size_bytes, created_at)
-				VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+				ON CONFLICT (sheet_hash, page) DO UPDATE SET title = excluded.title, sha256 = excluded.sha256, width = excluded.width,
+				height = excluded.height, size_bytes = excluded.size_bytes, created_at = excluded.created_at`,
 				sheetHash, p.Page, p.Title, p.SHA256, p.Width, p.Height, p.SizeBytes, at(t.now)); err != nil {
 				return err
 			}

@@ -11,6 +11,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"shiftpost/db"
+	"shiftpost/db/files"
+	"shiftpost/db/roster"
 	"shiftpost/handlers/auth"
 	"shiftpost/views"
 	"shiftpost/views/text"
@@ -32,6 +34,10 @@ func problemOf(err error) problem {
 	switch {
 	case errors.Is(err, db.ErrNotFound):
 		return problem{http.StatusNotFound, "not_found"}
+	case errors.Is(err, roster.ErrMonth):
+		return problem{http.StatusNotFound, "month"}
+	case errors.Is(err, files.ErrNotFound), errors.Is(err, files.ErrDamaged):
+		return problem{http.StatusInternalServerError, "picture"}
 	case errors.Is(err, errOtherSite):
 		return problem{http.StatusForbidden, "other_site"}
 	case errors.Is(err, errBadRequest):

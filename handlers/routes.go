@@ -69,6 +69,26 @@ func (s *Site) forAdmins() []route {
 		{http.MethodPut, "/patterns/:pattern", s.updatePattern},
 		{http.MethodPost, "/patterns/:pattern/archive", s.archivePattern},
 		{http.MethodDelete, "/patterns/:pattern/archive", s.restorePattern},
+
+		{http.MethodGet, "/groups/:group/months/:month", s.showMonth},
+		{http.MethodPost, "/groups/:group/months/:month/confirmations", s.createConfirmations},
+		{http.MethodGet, "/groups/:group/months/:month/shifts/new", s.newShift},
+		{http.MethodPost, "/groups/:group/months/:month/shifts", s.createShift},
+		{http.MethodGet, "/shifts/:shift/edit", s.editShift},
+		{http.MethodPut, "/shifts/:shift", s.updateShift},
+		{http.MethodDelete, "/shifts/:shift", s.deleteShift},
+		{http.MethodPost, "/shifts/:shift/confirmation", s.createConfirmation},
+		{http.MethodDelete, "/shifts/:shift/confirmation", s.deleteConfirmation},
+
+		{http.MethodGet, "/groups/:group/publications", s.listPublications},
+		{http.MethodGet, "/groups/:group/months/:month/publications/new", s.newPublication},
+		{http.MethodPost, "/groups/:group/months/:month/publications", s.createPublication},
+		{http.MethodGet, "/previews/:sheet_hash/pages/:page", s.showPreviewPage},
+		{http.MethodGet, "/publications/:publication", s.showPublication},
+		{http.MethodGet, "/publications/:publication/pages/:page", s.showPublicationPage},
+
+		{http.MethodGet, "/deliveries", s.listDeliveries},
+		{http.MethodGet, "/deliveries/:delivery", s.showDelivery},
 	}
 }
 

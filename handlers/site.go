@@ -13,6 +13,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 	"github.com/labstack/echo/v4"
+	"golang.org/x/sync/singleflight"
 
 	"shiftpost/db"
 	"shiftpost/db/files"
@@ -26,6 +27,8 @@ type Options struct {
 	Auth     *auth.Auth
 	Files    *files.Store    // the rendered pictures
 	Viewer   ViewerOptions   // how teachers get in from LINE
+	Renderer Renderer        // draws the pictures
+	Wake     func()          // told when a delivery was queued; nil: nobody
 	Clock    clockwork.Clock // nil: the real one
 	Location *time.Location  // the school's time zone; nil: UTC
 	BaseURL  string          // where browsers find the site: https://shift.example.jp
@@ -34,20 +37,23 @@ type Options struct {
 
 // Site answers the requests of admins and teachers.
 type Site struct {
-	store   *db.Store
-	auth    *auth.Auth
-	files   *files.Store
-	viewer  ViewerOptions
-	clock   clockwork.Clock
-	loc     *time.Location
-	baseURL string
-	log     *slog.Logger
-	echo    *echo.Echo
+	store    *db.Store
+	auth     *auth.Auth
+	files    *files.Store
+	viewer   ViewerOptions
+	renderer Renderer
+	drawing  singleflight.Group // of sheets, by their hash
+	wake     func()
+	clock    clockwork.Clock
+	loc      *time.Location
+	baseURL  string
+	log      *slog.Logger
+	echo     *echo.Echo
 }
 
 // New makes a site. It starts nothing: it is an http.Handler.
 func New(o Options) *Site {
-	s := &Site{store: o.Store, auth: o.Auth, files: o.Files, viewer: o.Viewer, clock: o.Clock, loc: o.Location, baseURL: strings.TrimSuffix(o.BaseURL, "/"), log: o.Logger}
+	s := &Site{store: o.Store, auth: o.Auth, files: o.Files, viewer: o.Viewer, renderer: o.Renderer, wake: o.Wake, clock: o.Clock, loc: o.Location, baseURL: strings.TrimSuffix(o.BaseURL, "/"), log: o.Logger}
 	if s.clock == nil {
 		s.clock = clockwork.NewRealClock()
 	}
@@ -56,6 +62,9 @@ func New(o Options) *Site {
 	}
 	if s.log == nil {
 		s.log = slog.Default()
+	}
+	if s.wake == nil {
+		s.wake = func() {}
 	}
 	s.echo = echo.New()
 	s.echo.HideBanner = true

@@ -72,7 +72,7 @@ func (p Page) places(ctx context.Context) []place {
 	}
 	if g := p.Frame.Group; g.ID != 0 {
 		add(PlaceMonth, MonthPath(g.ID, month), 0)
-		add(PlacePublish, MonthPath(g.ID, month)+"/publications/new", 0)
+		add(PlacePublish, GroupPublicationsPath(g.ID), 0)
 		add(PlaceDeliveries, "/deliveries", p.Frame.Failed)
 	}
 	add(PlaceTeachers, "/teachers", 0)

@@ -1,0 +1,274 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/labstack/echo/v4"
+
+	"shiftpost/db"
+	"shiftpost/db/roster"
+	"shiftpost/handlers/auth"
+	"shiftpost/views"
+	"shiftpost/views/sheet"
+	"shiftpost/views/text"
+	"shiftpost/views/ui"
+)
+
+// newPublication shows what publishing a month would send. Drawing the pictures can take seconds, so the page comes at
+// once without them and asks for itself again by htmx, which waits for them; so does ?wait for who has no script.
+func (s *Site) newPublication(c echo.Context) error {
+	g, m, err := s.month(c)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	p, err := s.store.Preview(ctx, g.ID, m)
+	if err != nil {
+		return err
+	}
+	if p.Empty() || p.Unchanged {
+		return s.showCannotPublish(c, http.StatusOK, p)
+	}
+	waits := wantsFragment(c.Request()) || c.QueryParams().Has("wait")
+	if !waits && !s.stored(p.Pages) {
+		p.Pages = nil
+		return s.showPublish(c, http.StatusOK, p, publishNotes{})
+	}
+	p.Pages, err = s.draw(ctx, p.Sheet)
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		c.Set(loggedError, err)
+		return s.showPublish(c, http.StatusServiceUnavailable, p, publishNotes{failure: renderFailure(err)})
+	}
+	return s.showPublish(c, http.StatusOK, p, publishNotes{})
+}
+
+// publishNotes is what a publish page says beside what it shows.
+type publishNotes struct {
+	changed bool   // it is not what the admin saw when they pressed
+	failure string // why there are no pictures
+}
+
+func (s *Site) showPublish(c echo.Context, status int, p db.Preview, notes publishNotes) error {
+	ctx := c.Request().Context()
+	v := views.Publish{
+		Group: p.Group, Month: p.Month, Today: s.today(), Location: s.loc, Sheet: p.Sheet, Newest: p.Newest, NotLinked: p.NotLinked,
+		Pictures: previewPictures(p.Sheet.Hash(), p.Pages), PageCount: len(p.Pages), Changed: notes.changed,
+	}
+	for _, d := range p.Drafts {
+		v.Drafts = append(v.Drafts, views.DraftLine{Shift: d.Shift, Teacher: d.Teacher, Classroom: d.Classroom})
+	}
+	if notes.failure != "" {
+		v.Failure = &views.RenderFailure{Key: notes.failure, RequestID: requestID(c)}
+		v.Pictures = nil
+	}
+	if v.PageCount == 0 {
+		grids, err := sheet.Grids(p.Sheet, sheet.MaxTeachers)
+		if err != nil {
+			return err
+		}
+		v.PageCount = len(grids)
+	}
+	if p.Newest != nil {
+		newest, err := s.newestDelivery(ctx, p.Newest.ID)
+		if err != nil {
+			return err
+		}
+		if newest != nil && newest.State.Live() {
+			v.Waiting = newest
+		}
+	}
+	if notes.failure != "" {
+		// htmx shows an error above the page; this one belongs into its place.
+		c.Response().Header().Set("HX-Retarget", "#publish")
+		c.Response().Header().Set("HX-Reswap", "innerHTML")
+	}
+	return s.render(c, screen{
+		status:   status,
+		page:     views.Page{Title: text.T(ctx, "publications.title", "Month", text.MonthAlone(ctx, p.Month)), Place: views.PlacePublish, Month: p.Month, Styles: []string{"publication.css"}},
+		body:     views.PublishPage(v),
+		fragment: views.PublishContent(v),
+	})
+}
+
+// showCannotPublish says why a month cannot be published now.
+func (s *Site) showCannotPublish(c echo.Context, status int, p db.Preview) error {
+	ctx := c.Request().Context()
+	v := views.CannotPublish{Group: p.Group, Month: p.Month, Drafts: len(p.Drafts)}
+	if p.Unchanged {
+		v.Newest = p.Newest
+		var err error
+		if v.Delivery, err = s.newestDelivery(ctx, p.Newest.ID); err != nil {
+			return err
+		}
+	}
+	return s.render(c, screen{
+		status: status,
+		page:   views.Page{Title: text.T(ctx, "publications.title", "Month", text.MonthAlone(ctx, p.Month)), Place: views.PlacePublish, Month: p.Month},
+		body:   views.CannotPublishPage(v),
+	})
+}
+
+// newestDelivery returns the newest delivery of a publication, nil if it has none.
+func (s *Site) newestDelivery(ctx context.Context, publicationID int64) (*roster.Delivery, error) {
+	all, err := s.store.PublicationDeliveries(ctx, publicationID)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return &all[0], nil
+}
+
+// createPublication publishes a month as it was shown, and leads to the delivery that tells the group.
+func (s *Site) createPublication(c echo.Context) error {
+	g, m, err := s.month(c)
+	if err != nil {
+		return err
+	}
+	f, err := readForm(c)
+	if err != nil {
+		return err
+	}
+	admin, _ := auth.Admin(f.ctx)
+	published, err := s.store.Publish(f.ctx, db.PublishInput{GroupID: g.ID, Month: m, SheetHash: f.text("sheet_hash"), AdminID: admin.ID})
+	switch {
+	case err == nil:
+	case errors.Is(err, db.ErrSheetChanged), errors.Is(err, db.ErrSheetNotRendered), errors.Is(err, db.ErrUnchanged), errors.Is(err, db.ErrNothingToPublish):
+		return s.showNotPublished(c, g.ID, m)
+	default:
+		return err
+	}
+	if published.DeliveryID == 0 {
+		s.flash(c, ui.Done, text.T(f.ctx, "publications.published_silently", "Number", published.Number))
+		return redirect(c, views.PublicationPath(published.PublicationID))
+	}
+	s.wake()
+	return redirect(c, views.DeliveryPath(published.DeliveryID))
+}
+
+// showNotPublished shows the month as it is now to somebody who pressed the button on another one.
+func (s *Site) showNotPublished(c echo.Context, groupID int64, m roster.Month) error {
+	p, err := s.store.Preview(c.Request().Context(), groupID, m)
+	if err != nil {
+		return err
+	}
+	if p.Empty() || p.Unchanged {
+		return s.showCannotPublish(c, http.StatusConflict, p)
+	}
+	if !s.stored(p.Pages) {
+		p.Pages = nil
+	}
+	return s.showPublish(c, http.StatusConflict, p, publishNotes{changed: true})
+}
+
+// publication reads the publication that an address names. The error is db.ErrNotFound.
+func (s *Site) publication(c echo.Context) (roster.Publication, error) {
+	publicationID, err := idParam(c, "publication")
+	if err != nil {
+		return roster.Publication{}, err
+	}
+	return s.store.Publication(c.Request().Context(), publicationID)
+}
+
+// showPublication shows what was published and how it was sent.
+func (s *Site) showPublication(c echo.Context) error {
+	p, err := s.publication(c)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	v := views.Published{Publication: p, Location: s.loc}
+	if v.Group, err = s.store.Group(ctx, p.GroupID); err != nil {
+		return err
+	}
+	if v.Group.ArchivedAt.IsZero() {
+		c.Set(requestGroup, v.Group)
+	}
+	for _, image := range p.Pages {
+		v.Pictures = append(v.Pictures, views.Picture{Image: image, URL: views.PublicationPath(p.ID) + "/pages/" + strconv.Itoa(image.Page)})
+	}
+	if v.Deliveries, err = s.store.PublicationDeliveries(ctx, p.ID); err != nil {
+		return err
+	}
+	if p.PublishedBy != 0 {
+		admin, err := s.store.Admin(ctx, p.PublishedBy)
+		if err != nil && !errors.Is(err, db.ErrNotFound) {
+			return err
+		}
+		v.By = admin.Name
+	}
+	all, err := s.store.Publications(ctx, p.GroupID, p.Month)
+	if err != nil {
+		return err
+	}
+	if newest := all[0]; newest.Number > p.Number {
+		v.Newer = &newest
+	}
+	return s.render(c, screen{
+		page: views.Page{Title: views.PublicationTitle(ctx, p), Place: views.PlacePublish, Month: p.Month, Styles: []string{"publication.css"}},
+		body: views.PublicationPage(v),
+	})
+}
+
+// showPublicationPage answers a picture that was published.
+func (s *Site) showPublicationPage(c echo.Context) error {
+	p, err := s.publication(c)
+	if err != nil {
+		return err
+	}
+	return s.sendPicture(c, p.Pages)
+}
+
+// monthsOnPage is how many months the list of publications shows at once.
+const monthsOnPage = 6
+
+// listPublications lists a group's publications by month, from the month after the present one back.
+func (s *Site) listPublications(c echo.Context) error {
+	g, err := s.group(c)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	until := s.today().MonthOf().Add(1)
+	v := views.PublicationList{Group: g, Location: s.loc}
+	if q := c.QueryParam("until"); q != "" {
+		if until, err = roster.ParseMonth(q); err != nil {
+			return err
+		}
+		v.Newer = true
+	}
+	for i := range monthsOnPage {
+		month, err := s.publishedMonth(ctx, g.ID, until.Add(-i))
+		if err != nil {
+			return err
+		}
+		v.Months = append(v.Months, month)
+	}
+	if older := until.Add(-monthsOnPage); older.Year >= roster.FirstYear {
+		v.Older = older
+	}
+	return s.render(c, screen{
+		page: views.Page{Title: text.T(ctx, "publications.list"), Place: views.PlacePublish},
+		body: views.PublicationListPage(v),
+	})
+}
+
+func (s *Site) publishedMonth(ctx context.Context, groupID int64, m roster.Month) (views.PublishedMonth, error) {
+	v := views.PublishedMonth{Month: m}
+	all, err := s.store.Publications(ctx, groupID, m)
+	if err != nil {
+		return v, err
+	}
+	for _, p := range all {
+		newest, err := s.newestDelivery(ctx, p.ID)
+		if err != nil {
+			return v, err
+		}
+		v.Publications = append(v.Publications, views.PublishedVersion{Publication: p, Delivery: newest})
+	}
+	return v, nil
+}

@@ -1,0 +1,574 @@
+package views
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"shiftpost/db/roster"
+	"shiftpost/views/text"
+	"shiftpost/views/ui"
+)
+
+// DeliveryPath is the address of a delivery.
+func DeliveryPath(id int64) string { return "/deliveries/" + itoa(id) }
+
+// mark is how a state is shown: a shape of its own, a word and a colour.
+type mark struct {
+	Kind ui.Kind
+	Icon ui.IconName
+	Word string
+}
+
+// deliveryMark is the mark of a delivery's state.
+func deliveryMark(ctx context.Context, d roster.Delivery) mark {
+	switch d.State {
+	case roster.Pending:
+		return mark{ui.Plain, ui.IconPending, text.T(ctx, "deliveries.state.pending")}
+	case roster.Processing:
+		return mark{ui.Accent, ui.IconSending, text.T(ctx, "deliveries.state.processing")}
+	case roster.Sent:
+		return mark{ui.Done, ui.IconDone, text.T(ctx, "deliveries.state.sent")}
+	case roster.Failed:
+		return mark{ui.Failed, ui.IconFailed, text.T(ctx, "deliveries.state.failed")}
+	case roster.Canceled:
+		return mark{ui.Plain, ui.IconCanceled, text.T(ctx, "deliveries.state.canceled")}
+	}
+	if retries(d) {
+		return mark{ui.Accent, ui.IconWaiting, text.T(ctx, "deliveries.state.queued_again")}
+	}
+	return mark{ui.Accent, ui.IconWaiting, text.T(ctx, "deliveries.state.queued")}
+}
+
+// retries reports whether a try was made already.
+func retries(d roster.Delivery) bool { return !d.FirstTryAt.IsZero() || d.LadderTries > 0 }
+
+// httpStatus is the number in a code HTTP_<status>, 0 in any other.
+func httpStatus(c roster.Code) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(string(c), "HTTP_"))
+	if err != nil || !strings.HasPrefix(string(c), "HTTP_") {
+		return 0
+	}
+	return n
+}
+
+// codeKey names a code in the catalog: the HTTP ones that mean something of their own by their status, the others by
+// their class.
+func codeKey(c roster.Code) string {
+	switch n := httpStatus(c); {
+	case n == 0:
+		return string(c)
+	case n == 400 || n == 401 || n == 403 || n == 409 || n == 429:
+		return string(c)
+	case n >= 500:
+		return "HTTP_5xx"
+	case n >= 400:
+		return "HTTP_4xx"
+	}
+	return "HTTP_3xx"
+}
+
+// CodeReason says in one sentence what a code means.
+func CodeReason(ctx context.Context, c roster.Code) string {
+	return text.T(ctx, "deliveries.code."+codeKey(c)+".reason", "Status", httpStatus(c))
+}
+
+// CodeNext says what to do about it.
+func CodeNext(ctx context.Context, c roster.Code) string {
+	return text.T(ctx, "deliveries.code."+codeKey(c)+".next", "Status", httpStatus(c))
+}
+
+// Delivery is one delivery as its page shows it.
+type Delivery struct {
+	roster.Delivery
+	Group          roster.Group
+	Publication    roster.Publication
+	Attempts       []roster.Attempt // the newest first
+	Events         []DeliveryEvent  // the newest first
+	MayHaveArrived bool             // a try of it is open or ended without a known answer
+	Dead           bool             // its job is a dead letter
+	Now            time.Time
+	Location       *time.Location
+	RetryBase      time.Duration // wait after the first try; doubles with each
+	RetryKeyTTL    time.Duration // how long LINE knows a retry key
+}
+
+// DeliveryEvent is an entry of a delivery's history beside its attempts.
+type DeliveryEvent struct {
+	At    time.Time
+	Event string
+	Code  roster.Code
+	Admin string // who did it, empty when the program did
+}
+
+// Seen tells one look of the page from another: whoever saw the same has nothing new to see.
+func (d Delivery) Seen() string {
+	return fmt.Sprintf("%d-%s-%d-%d", d.UpdatedAt.UnixMilli(), d.State, len(d.Attempts), len(d.Events))
+}
+
+// headline answers whether the message arrived.
+type headline struct {
+	Class string // of the panel
+	Icon  ui.IconName
+	Title string
+	Text  string
+	Next  string // what to do, empty if nothing
+}
+
+func (d Delivery) headline(ctx context.Context) headline {
+	switch d.State {
+	case roster.Pending:
+		return headline{"panel-state-attention", ui.IconPending, text.T(ctx, "deliveries.headline.pending"),
+			CodeReason(ctx, d.Code), text.T(ctx, "deliveries.next_at", "Time", d.clock(d.NextAttemptAt))}
+	case roster.Processing:
+		return headline{"", ui.IconSending, text.T(ctx, "deliveries.headline.processing"), text.T(ctx, "deliveries.headline.processing_text"), ""}
+	case roster.Sent:
+		return headline{"panel-state-done", ui.IconDone, text.T(ctx, "deliveries.headline.sent", "Time", d.clock(d.FinishedAt)), d.sentText(ctx), ""}
+	case roster.Failed:
+		h := headline{"panel-state-failed", ui.IconFailed, text.T(ctx, "deliveries.headline.failed"), CodeReason(ctx, d.Code), CodeNext(ctx, d.Code)}
+		if d.MayHaveArrived {
+			h.Title = text.T(ctx, "deliveries.headline.failed_unknown")
+		}
+		return h
+	case roster.Canceled:
+		h := headline{"panel-state-off", ui.IconCanceled, text.T(ctx, "deliveries.headline.canceled"), CodeReason(ctx, d.Code), CodeNext(ctx, d.Code)}
+		if d.MayHaveArrived {
+			h.Title = text.T(ctx, "deliveries.headline.canceled_unknown")
+		}
+		return h
+	}
+	if !retries(d.Delivery) {
+		return headline{"", ui.IconWaiting, text.T(ctx, "deliveries.headline.queued"), text.T(ctx, "deliveries.headline.queued_text"), ""}
+	}
+	h := headline{"", ui.IconWaiting, text.T(ctx, "deliveries.headline.queued_again"), text.T(ctx, "deliveries.headline.interrupted_text"), ""}
+	if d.Code != "" {
+		h.Text = CodeReason(ctx, d.Code)
+	}
+	if d.MayHaveArrived {
+		h.Next = text.T(ctx, "deliveries.same_key")
+	}
+	return h
+}
+
+// sentText says from which try LINE has the message.
+func (d Delivery) sentText(ctx context.Context) string {
+	for _, a := range d.Attempts {
+		if a.Outcome == roster.Accepted {
+			if a.Status == 409 {
+				return text.T(ctx, "deliveries.headline.sent_before")
+			}
+			return text.T(ctx, "deliveries.headline.sent_text", "Number", a.Number)
+		}
+	}
+	return ""
+}
+
+// clock writes an instant of the page: 14:47:13, and of another day 1/9(土) 14:47.
+func (d Delivery) clock(t time.Time) string { return text.ClockSeconds(t, d.Location) }
+
+// moment writes an instant with its day unless that is the present one.
+func (d Delivery) moment(ctx context.Context, t time.Time) string {
+	return shortMoment(ctx, t, d.Now, d.Location)
+}
+
+func shortMoment(ctx context.Context, t, now time.Time, loc *time.Location) string {
+	if on := roster.DateOf(t, loc); on != roster.DateOf(now, loc) {
+		return text.ShortDate(ctx, on) + " " + text.Clock(t, loc)
+	}
+	return text.ClockSeconds(t, loc)
+}
+
+// waiting is how long it is until the next try, 0 if it is due or there is none.
+func (d Delivery) waiting() time.Duration {
+	if d.State != roster.Queued && d.State != roster.Pending || d.NextAttemptAt.IsZero() {
+		return 0
+	}
+	return max(0, d.NextAttemptAt.Sub(d.Now))
+}
+
+// waitTime writes a wait: 3分10秒.
+func waitTime(ctx context.Context, d time.Duration) string {
+	s := int(d.Round(time.Second).Seconds())
+	if s < 60 {
+		return text.T(ctx, "deliveries.seconds", "Seconds", s)
+	}
+	return text.T(ctx, "deliveries.minutes", "Minutes", s/60, "Seconds", s%60)
+}
+
+// keyEnd is when the product stops using the retry key; zero before the first try.
+func (d Delivery) keyEnd() time.Time {
+	if d.KeyFirstTryAt.IsZero() {
+		return time.Time{}
+	}
+	return d.KeyFirstTryAt.Add(d.RetryKeyTTL - roster.RetryKeyMargin)
+}
+
+// waits lists the minutes between tries: 2・4・8・16・32.
+func (d Delivery) waits(ctx context.Context) string {
+	var list []string
+	for n := range roster.MaxLadderTries - 1 {
+		minutes := (d.RetryBase << n).Minutes()
+		list = append(list, strconv.FormatFloat(minutes, 'f', -1, 64))
+	}
+	return strings.Join(list, text.T(ctx, "deliveries.dot"))
+}
+
+// step is one try of the plan.
+type step struct {
+	Number int
+	Class  string // done, unknown, failed, next or later
+	Icon   ui.IconName
+	Time   string
+	Note   string
+}
+
+// plan lists the tries of the present ladder: those that were made, the next, and when the ones after would be.
+func (d Delivery) plan(ctx context.Context) []step {
+	var steps []step
+	for _, t := range d.spent() {
+		s := step{Number: len(steps) + 1, Time: d.clock(t.at)}
+		s.Class, s.Icon, s.Note = t.look(ctx)
+		steps = append(steps, s)
+	}
+	next := d.NextAttemptAt
+	if d.State == roster.Processing && len(steps) < roster.MaxLadderTries {
+		steps = append(steps, step{len(steps) + 1, "next", ui.IconSending, d.clock(d.Attempts[0].StartedAt), text.T(ctx, "deliveries.state.processing")})
+		next = d.Attempts[0].StartedAt
+	} else if d.State.Live() && len(steps) < roster.MaxLadderTries {
+		steps = append(steps, step{len(steps) + 1, "next", ui.IconWaiting, d.moment(ctx, next), text.T(ctx, "deliveries.plan.next")})
+	}
+	for n := len(steps); n < roster.MaxLadderTries; n++ {
+		s := step{n + 1, "later", ui.IconCanceled, text.T(ctx, "deliveries.plan.not_needed"), ""}
+		if d.State.Live() {
+			next = roster.NextTry(next, n, d.RetryBase, d.DeadlineAt)
+			s.Icon, s.Time = ui.IconPending, text.T(ctx, "deliveries.plan.about", "Time", text.Clock(next, d.Location))
+		} else if d.State != roster.Sent {
+			s.Time = text.T(ctx, "deliveries.plan.none")
+		}
+		if n+1 == roster.MaxLadderTries && d.State.Live() {
+			s.Note = text.T(ctx, "deliveries.plan.last")
+		}
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+// spentTry is a try that counts in the ladder. Without an attempt the message could not be built.
+type spentTry struct {
+	at      time.Time
+	attempt *roster.Attempt
+}
+
+// spent lists the tries that count in the present ladder, the oldest first. Interrupted attempts do not.
+func (d Delivery) spent() []spentTry {
+	var list []spentTry
+	for i, a := range d.Attempts {
+		if a.Ladder == d.Ladder && !a.FinishedAt.IsZero() && a.Outcome != roster.Interrupted {
+			list = append(list, spentTry{a.StartedAt, &d.Attempts[i]})
+		}
+	}
+	for _, e := range d.Events {
+		if e.Event == "compose_failed" {
+			list = append(list, spentTry{at: e.At})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b spentTry) int { return a.at.Compare(b.at) })
+	// One that the program's own end cut off spent none, and earlier ladders' failures to build are in the list too.
+	return list[len(list)-min(len(list), d.LadderTries):]
+}
+
+// look is how a spent try stands in the plan.
+func (t spentTry) look(ctx context.Context) (class string, icon ui.IconName, note string) {
+	if t.attempt == nil {
+		return "failed", ui.IconFailed, text.T(ctx, "deliveries.plan.not_built")
+	}
+	a := *t.attempt
+	switch a.Outcome {
+	case roster.Accepted:
+		if a.Status == 409 {
+			return "done", ui.IconDone, text.T(ctx, "deliveries.plan.accepted_before")
+		}
+		return "done", ui.IconDone, text.T(ctx, "deliveries.plan.accepted")
+	case roster.Refused:
+		return "failed", ui.IconFailed, strconv.Itoa(a.Status)
+	}
+	if a.Status != 0 {
+		return "unknown", ui.IconUnknown, strconv.Itoa(a.Status)
+	}
+	return "unknown", ui.IconUnknown, text.T(ctx, "deliveries.plan.no_answer")
+}
+
+// entry is one line of the history.
+type entry struct {
+	At      time.Time
+	Class   string // done, unknown, failed, next or plain
+	Icon    ui.IconName
+	Title   string
+	Text    string
+	Details []string
+	Words   string // LINE's own
+}
+
+// history merges attempts, events and the next try, the newest first.
+func (d Delivery) history(ctx context.Context) []entry {
+	var list []entry
+	for _, a := range d.Attempts {
+		list = append(list, d.attemptEntry(ctx, a))
+	}
+	for _, e := range d.Events {
+		// The interrupted attempt says the same.
+		if e.Event != "interrupted" {
+			list = append(list, eventEntry(ctx, e))
+		}
+	}
+	// Of one instant the attempt came after what was saved, which stands behind it.
+	slices.SortStableFunc(list, func(a, b entry) int { return b.At.Compare(a.At) })
+	if d.State == roster.Queued && d.waiting() > 0 && retries(d.Delivery) {
+		next := entry{At: d.NextAttemptAt, Class: "next", Icon: ui.IconWaiting,
+			Title: text.T(ctx, "deliveries.history.next", "Number", d.LadderTries+1, "Wait", waitTime(ctx, d.waiting()))}
+		if end := d.keyEnd(); !end.IsZero() {
+			next.Text = text.T(ctx, "deliveries.history.key", "Moment", text.Moment(ctx, end, d.Location))
+		}
+		list = append([]entry{next}, list...)
+	}
+	return list
+}
+
+// attemptEntry tells an attempt in plain words.
+func (d Delivery) attemptEntry(ctx context.Context, a roster.Attempt) entry {
+	kind, class, icon := attemptKind(a)
+	e := entry{At: a.StartedAt, Class: class, Icon: icon,
+		Title: text.T(ctx, "deliveries.history.try", "Number", a.Number, "What", text.T(ctx, "deliveries.attempt."+kind+".title", "Status", a.Status)),
+		Text:  text.T(ctx, "deliveries.attempt."+kind+".text", "Status", a.Status),
+	}
+	if kind == "refused" {
+		e.Text = CodeReason(ctx, a.Code)
+		e.Words = a.Message
+	}
+	if !a.FinishedAt.IsZero() {
+		e.Details = append(e.Details, text.T(ctx, "deliveries.took", "Seconds", strconv.FormatFloat(a.FinishedAt.Sub(a.StartedAt).Seconds(), 'f', 1, 64)))
+	}
+	if a.Code != "" {
+		e.Details = append(e.Details, string(a.Code))
+	}
+	if a.AcceptedRequestID != "" {
+		e.Details = append(e.Details, text.T(ctx, "deliveries.accepted_request", "ID", a.AcceptedRequestID))
+	}
+	if a.RequestID != "" {
+		e.Details = append(e.Details, text.T(ctx, "deliveries.request", "ID", a.RequestID))
+	}
+	return e
+}
+
+// attemptKind sorts an attempt: the key of its sentences in the catalog, its colour and its mark.
+func attemptKind(a roster.Attempt) (key, class string, icon ui.IconName) {
+	switch a.Outcome {
+	case "":
+		return "open", "next", ui.IconSending
+	case roster.Accepted:
+		if a.Status == 409 {
+			return "accepted_before", "done", ui.IconDone
+		}
+		return "accepted", "done", ui.IconDone
+	case roster.Refused:
+		return "refused", "failed", ui.IconFailed
+	case roster.Interrupted:
+		return "interrupted", "unknown", ui.IconUnknown
+	}
+	switch {
+	case a.Status >= 500:
+		return "fault", "unknown", ui.IconUnknown
+	case a.Code == roster.CodeTimeout:
+		return "timeout", "unknown", ui.IconUnknown
+	case a.Code == roster.CodeInternal:
+		return "internal", "unknown", ui.IconUnknown
+	}
+	return "network", "unknown", ui.IconUnknown
+}
+
+// eventEntry tells an event in plain words.
+func eventEntry(ctx context.Context, e DeliveryEvent) entry {
+	class, icon := "plain", ui.IconPending
+	switch e.Event {
+	case "canceled":
+		icon = ui.IconCanceled
+	case "enqueue_failed", "compose_failed", "expired":
+		class, icon = "failed", ui.IconFailed
+	}
+	v := entry{At: e.At, Class: class, Icon: icon, Title: text.T(ctx, "deliveries.event."+e.Event)}
+	switch {
+	case e.Code != "":
+		v.Text = CodeReason(ctx, e.Code)
+	case e.Admin != "":
+		v.Text = text.T(ctx, "deliveries.by", "Admin", e.Admin)
+	}
+	return v
+}
+
+// cost is how many messages of the month's limit the delivery uses when it arrives, 0 if that is not known.
+func (d Delivery) cost() int { return d.Group.LINEMemberCount }
+
+// DeliveryTitle is the title of a delivery's page.
+func DeliveryTitle(ctx context.Context, d roster.Delivery) string {
+	return text.T(ctx, "deliveries.title."+string(d.Kind))
+}
+
+// DeliveryList is the list of deliveries with what it was narrowed by.
+type DeliveryList struct {
+	Rows     []DeliveryLine
+	Counts   map[roster.DeliveryState]int // unfinished ones
+	State    roster.DeliveryState
+	Kind     roster.DeliveryKind
+	Month    roster.Month
+	Code     roster.Code
+	Months   []roster.Month // to choose from
+	Before   int64          // the page begins after this id; 0 is the first page
+	More     bool           // there are older ones
+	Now      time.Time
+	Location *time.Location
+}
+
+// DeliveryLine is one delivery of the list.
+type DeliveryLine struct {
+	roster.Delivery
+	Group    string
+	Month    roster.Month
+	Number   int // of the publication
+	Attempts int
+	Unknown  bool // it may have arrived although it is not sent
+}
+
+// query writes the list's address with some of its parts replaced, by name and value; an empty value leaves a part out.
+// It begins at the first page unless a part says otherwise.
+func (l DeliveryList) query(pairs ...string) string {
+	q := url.Values{}
+	set := func(name, value string) {
+		if value == "" {
+			q.Del(name)
+		} else {
+			q.Set(name, value)
+		}
+	}
+	set("state", string(l.State))
+	set("kind", string(l.Kind))
+	set("month", l.monthValue())
+	set("code", string(l.Code))
+	for i := 0; i+1 < len(pairs); i += 2 {
+		set(pairs[i], pairs[i+1])
+	}
+	if len(q) == 0 {
+		return "/deliveries"
+	}
+	return "/deliveries?" + q.Encode()
+}
+
+func (l DeliveryList) monthValue() string {
+	if l.Month == (roster.Month{}) {
+		return ""
+	}
+	return l.Month.String()
+}
+
+// live reports whether something in the list may still change by itself.
+func (l DeliveryList) live() bool {
+	return slices.ContainsFunc(l.Rows, func(r DeliveryLine) bool { return r.State.Live() })
+}
+
+// Seen tells one look of the list from another.
+func (l DeliveryList) Seen() string {
+	var newest time.Time
+	for _, r := range l.Rows {
+		if r.UpdatedAt.After(newest) {
+			newest = r.UpdatedAt
+		}
+	}
+	first := int64(0)
+	if len(l.Rows) > 0 {
+		first = l.Rows[0].ID
+	}
+	return fmt.Sprintf("%d-%d-%d", newest.UnixMilli(), first, len(l.Rows))
+}
+
+// narrowed reports whether anything narrows the list.
+func (l DeliveryList) narrowed() bool {
+	return l.State != "" || l.Kind != "" || l.Month != (roster.Month{}) || l.Code != ""
+}
+
+func (l DeliveryList) kindOptions(ctx context.Context) []ui.Option {
+	var options []ui.Option
+	for _, k := range []roster.DeliveryKind{roster.ShiftPublication, roster.ShiftReminder, roster.ShiftCorrection, roster.ShiftCancellation, roster.PublicationChange} {
+		options = append(options, ui.Option{Value: string(k), Label: text.T(ctx, "deliveries.kind."+string(k))})
+	}
+	return options
+}
+
+func (l DeliveryList) monthOptions(ctx context.Context) []ui.Option {
+	var options []ui.Option
+	for _, m := range l.Months {
+		options = append(options, ui.Option{Value: m.String(), Label: text.Month(ctx, m)})
+	}
+	return options
+}
+
+// codeOptions are the reasons to choose from: the ones LINE gives most, and all of ours.
+func (l DeliveryList) codeOptions(ctx context.Context) []ui.Option {
+	codes := []roster.Code{"HTTP_400", "HTTP_401", "HTTP_403", "HTTP_409", "HTTP_429", "HTTP_500", "HTTP_502", "HTTP_503", "HTTP_504"}
+	codes = append(codes, roster.Codes...)
+	if l.Code != "" && !slices.Contains(codes, l.Code) {
+		codes = append(codes, l.Code)
+	}
+	var options []ui.Option
+	for _, c := range codes {
+		options = append(options, ui.Option{Value: string(c), Label: CodeReason(ctx, c)})
+	}
+	return options
+}
+
+// reason is the second line of a row: why it is in its state, and what comes next.
+func (l DeliveryList) reason(ctx context.Context, r DeliveryLine) string {
+	words := ""
+	if r.Code != "" {
+		words = CodeReason(ctx, r.Code)
+	}
+	switch {
+	case r.Unknown && !r.State.Live():
+		words += text.T(ctx, "deliveries.may_have_arrived")
+	case r.State == roster.Sent && r.Attempts > 1:
+		words = text.T(ctx, "deliveries.sent_at_try", "Number", r.Attempts)
+	}
+	if (r.State == roster.Pending || r.State == roster.Queued && retries(r.Delivery)) && !r.NextAttemptAt.IsZero() {
+		words += text.T(ctx, "deliveries.next_at", "Time", shortMoment(ctx, r.NextAttemptAt, l.Now, l.Location))
+	}
+	return words
+}
+
+// sentAt is when a row was sent or first tried; empty if it was not.
+func (l DeliveryList) sentAt(ctx context.Context, r DeliveryLine) string {
+	t := r.FirstTryAt
+	if r.State == roster.Sent {
+		t = r.FinishedAt
+	}
+	if t.IsZero() {
+		return "—"
+	}
+	if on := roster.DateOf(t, l.Location); on != roster.DateOf(l.Now, l.Location) {
+		return text.ShortDate(ctx, on) + " " + text.Clock(t, l.Location)
+	}
+	return text.T(ctx, "deliveries.today", "Time", text.Clock(t, l.Location))
+}
+
+// pager leads through the list by the id a page ends with.
+func (l DeliveryList) pager(ctx context.Context) ui.PagerProps {
+	p := ui.PagerProps{Label: text.T(ctx, "deliveries.pages"), PreviousText: text.T(ctx, "deliveries.newest"), NextText: text.T(ctx, "deliveries.older")}
+	if l.Before != 0 {
+		p.PreviousHref = l.query()
+	}
+	if l.More {
+		p.NextHref = l.query("before", itoa(l.Rows[len(l.Rows)-1].ID))
+	}
+	return p
+}

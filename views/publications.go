@@ -1,0 +1,256 @@
+package views
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"shiftpost/db/roster"
+	"shiftpost/views/text"
+	"shiftpost/views/ui"
+)
+
+// PublicationPath is the address of a publication.
+func PublicationPath(id int64) string { return "/publications/" + itoa(id) }
+
+// GroupPublicationsPath is the address of the list of a group's publications.
+func GroupPublicationsPath(groupID int64) string { return "/groups/" + itoa(groupID) + "/publications" }
+
+// Picture is one page of a sheet as a picture that can be looked at.
+type Picture struct {
+	roster.Image
+	URL string
+}
+
+// Publish is a month as it would be published now.
+type Publish struct {
+	Group     roster.Group
+	Month     roster.Month
+	Today     roster.Date
+	Location  *time.Location
+	Sheet     roster.Sheet
+	Newest    *roster.Publication // nil if the month was never published
+	Waiting   *roster.Delivery    // of an older publication of the month, which this one calls off; nil if none waits
+	Drafts    []DraftLine         // not included
+	NotLinked []roster.Teacher    // in the sheet, but without LINE
+	Pictures  []Picture           // empty while they are not drawn
+	PageCount int                 // how many there are or will be
+	Changed   bool                // it is not what the admin saw when they pressed
+	Failure   *RenderFailure      // why the pictures cannot be shown; nil if nothing failed
+}
+
+// DraftLine is a draft with the names it is shown under.
+type DraftLine struct {
+	Shift     roster.Shift
+	Teacher   string
+	Classroom string
+}
+
+// RenderFailure says why there is no picture. Key names its sentences in the catalog below "publications.render.".
+type RenderFailure struct {
+	Key       string
+	RequestID string
+}
+
+// Path is the address of the page.
+func (p Publish) Path() string { return MonthPath(p.Group.ID, p.Month) + "/publications/new" }
+
+// version is 第3版 or 第3版（更新）.
+func (p Publish) version(ctx context.Context) string { return SheetVersion(ctx, p.Sheet) }
+
+// SheetVersion names a sheet: 第3版, and if the group saw an earlier one 第3版（更新）.
+func SheetVersion(ctx context.Context, s roster.Sheet) string {
+	if s.Base != nil {
+		return text.T(ctx, "publications.version_update", "Number", s.Number)
+	}
+	return text.T(ctx, "publications.version", "Number", s.Number)
+}
+
+// messages is how many messages the announcement costs: one for each member of the group, 0 if that is not known or
+// nothing is sent.
+func (p Publish) messages() int {
+	if !p.Group.Linked() {
+		return 0
+	}
+	return p.Group.LINEMemberCount
+}
+
+// button is what the button that publishes says: the version and how many messages go out.
+func (p Publish) button(ctx context.Context) string {
+	switch {
+	case !p.Group.Linked():
+		return text.T(ctx, "publications.publish_silently", "Number", p.Sheet.Number)
+	case p.messages() == 0:
+		return text.T(ctx, "publications.publish_uncounted", "Number", p.Sheet.Number)
+	}
+	return text.N(ctx, "publications.publish", p.messages(), "Number", p.Sheet.Number)
+}
+
+// summary is what the bar at the bottom says about pressing the button.
+func (p Publish) summary(ctx context.Context) string {
+	if p.messages() == 0 {
+		return p.version(ctx)
+	}
+	return text.N(ctx, "publications.summary", p.messages(), "Version", p.version(ctx))
+}
+
+// changeCounts counts changes by kind: 追加2 変更2 取消1.
+func changeCounts(ctx context.Context, changes []roster.Change) string {
+	var parts []string
+	for _, k := range []roster.ChangeKind{roster.ChangeAdded, roster.ChangeMoved, roster.ChangeRemoved} {
+		n := 0
+		for _, c := range changes {
+			if c.Kind == k {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, text.T(ctx, "months.change."+string(k))+text.T(ctx, "publications.count_space")+strconv.Itoa(n))
+		}
+	}
+	return strings.Join(parts, text.T(ctx, "publications.count_comma"))
+}
+
+// since says from which publication changes are counted, and how many of each kind there are.
+func since(ctx context.Context, s roster.Sheet) string {
+	key := "publications.since"
+	if !s.Base.Certain {
+		key = "publications.since_uncertain"
+	}
+	return text.T(ctx, key, "Number", s.Base.Number, "Counts", changeCounts(ctx, s.Changes))
+}
+
+// changePlace writes one side of a change: its times, and the classroom when that changed or several are meant.
+func changePlace(ctx context.Context, p *roster.Place, c roster.Change) string {
+	if p == nil {
+		return text.T(ctx, "months.none")
+	}
+	if c.Kind == roster.ChangeMoved && c.SamePlace {
+		return text.Range(ctx, p.Times)
+	}
+	return text.Range(ctx, p.Times) + " " + p.Classroom.Name
+}
+
+// names lists names with 〜さん, the ones after the third as a number: 渡邊 翔さん、吉田 真理さん.
+func names(ctx context.Context, teachers []roster.Teacher) string {
+	var list []string
+	for _, t := range teachers[:min(len(teachers), 3)] {
+		list = append(list, text.T(ctx, "publications.person", "Name", t.Name))
+	}
+	words := strings.Join(list, text.T(ctx, "months.comma"))
+	if more := len(teachers) - len(list); more > 0 {
+		words += text.N(ctx, "publications.more_people", more)
+	}
+	return words
+}
+
+// draftList names the first drafts: 1/26(火) 山田 太郎、1/29(金) 加藤 誠.
+func draftList(ctx context.Context, drafts []DraftLine) string {
+	var list []string
+	for _, d := range drafts[:min(len(drafts), 3)] {
+		list = append(list, text.ShortDate(ctx, d.Shift.Date)+" "+d.Teacher)
+	}
+	words := strings.Join(list, text.T(ctx, "months.comma"))
+	if more := len(drafts) - len(list); more > 0 {
+		words += text.N(ctx, "publications.more_drafts", more)
+	}
+	return words
+}
+
+// CannotPublish is why a month cannot be published now.
+type CannotPublish struct {
+	Group    roster.Group
+	Month    roster.Month
+	Newest   *roster.Publication // shows the same; nil if there is nothing to publish
+	Delivery *roster.Delivery    // the newest of it, nil if there is none
+	Drafts   int
+}
+
+// Published is a publication as its page shows it.
+type Published struct {
+	Publication roster.Publication
+	Group       roster.Group
+	By          string // name of the admin, empty if nobody is known
+	Pictures    []Picture
+	Deliveries  []roster.Delivery // the newest first
+	Newer       *roster.Publication
+	Location    *time.Location
+}
+
+// PublicationList is a group's publications by month.
+type PublicationList struct {
+	Group    roster.Group
+	Location *time.Location
+	Months   []PublishedMonth // the latest first
+	Older    roster.Month     // the newest month of the page with older ones; zero if there is none
+	Newer    bool             // this is not the first page
+}
+
+// PublishedMonth is one month of the list.
+type PublishedMonth struct {
+	Month        roster.Month
+	Publications []PublishedVersion // the newest first; none if it was never published
+}
+
+// PublishedVersion is one publication of the list.
+type PublishedVersion struct {
+	Publication roster.Publication
+	Delivery    *roster.Delivery // its newest, nil if there is none
+}
+
+// pictureTitle names a picture among the others: 1/2 駅前教室.
+func pictureTitle(ctx context.Context, i int, all []Picture) string {
+	if len(all) == 1 {
+		return all[0].Title
+	}
+	return fmt.Sprintf("%d/%d %s", i+1, len(all), all[i].Title)
+}
+
+// publicationTitle names a publication: 2027年1月 第3版.
+func publicationTitle(ctx context.Context, p roster.Publication) string {
+	return text.T(ctx, "publications.name", "Month", text.Month(ctx, p.Month), "Number", p.Number)
+}
+
+// PublicationTitle is the title of a publication's page.
+func PublicationTitle(ctx context.Context, p roster.Publication) string {
+	return publicationTitle(ctx, p)
+}
+
+// lineGroup names the LINE group that a group announces to, and how many members it has as far as known.
+func lineGroup(ctx context.Context, g roster.Group) string {
+	if g.LINEMemberCount == 0 {
+		return text.T(ctx, "publications.line_group", "Name", g.LINEGroupName)
+	}
+	return text.N(ctx, "publications.line_group_members", g.LINEMemberCount, "Name", g.LINEGroupName)
+}
+
+// publishNote is the second line of the bar at the bottom.
+func publishNote(ctx context.Context, p Publish) string {
+	switch {
+	case p.Failure != nil:
+		return text.T(ctx, "publications.no_picture")
+	case len(p.Pictures) == 0:
+		return text.T(ctx, "publications.wait_for_picture")
+	case !p.Group.Linked():
+		return text.T(ctx, "publications.not_connected")
+	}
+	return text.T(ctx, "publications.at_once")
+}
+
+// pagerOf leads to older months, and back to the newest ones.
+func pagerOf(ctx context.Context, l PublicationList) ui.PagerProps {
+	p := ui.PagerProps{Label: text.T(ctx, "publications.pages"), PreviousText: text.T(ctx, "publications.newest_months"), NextText: text.T(ctx, "publications.older_months")}
+	if l.Newer {
+		p.PreviousHref = GroupPublicationsPath(l.Group.ID)
+	}
+	if l.Older != (roster.Month{}) {
+		p.NextHref = GroupPublicationsPath(l.Group.ID) + "?until=" + l.Older.String()
+	}
+	return p
+}
+
+// isoTime is an instant as a time element takes it.
+func isoTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
