@@ -1,7 +1,7 @@
 // Package sheet draws the shift table that becomes the picture: for every page a standalone HTML document with its own
 // style sheet, no script and no address of anything but fonts. The same sheet always gives the same bytes.
 //
-// Grids arranges a sheet into pages, days down and teachers across, without drawing anything; who shows the same month
+// Grids arranges a sheet into tables, days down and teachers across, without drawing anything; who shows the same month
 // in another form takes it from there. The looks are in sheet.css, the words in the catalogs.
 package sheet
 
@@ -49,12 +49,12 @@ type Page struct {
 // would be too high for one picture by weeks. The error is that of Grids.
 func Pages(ctx context.Context, s roster.Sheet, loc *time.Location, fontStyles string) ([]Page, error) {
 	ctx = text.WithLanguage(ctx, text.Japanese)
-	grids, err := Grids(s, MaxTeachers)
+	grids, err := PageGrids(s)
 	if err != nil {
 		return nil, err
 	}
 	var pages []Page
-	for _, g := range splitHigh(grids) {
+	for _, g := range grids {
 		var html bytes.Buffer
 		if err := document(page{g, s, loc}, fontStyles).Render(ctx, &html); err != nil {
 			return nil, fmt.Errorf("draw page %d of the sheet of %s: %w", g.Page, g.Month, err)
@@ -62,6 +62,15 @@ func Pages(ctx context.Context, s roster.Sheet, loc *time.Location, fontStyles s
 		pages = append(pages, Page{g.Title(ctx), html.Bytes()})
 	}
 	return pages, nil
+}
+
+// PageGrids returns the grids of the pages that Pages draws, in their order. The error is that of Grids.
+func PageGrids(s roster.Sheet) ([]Grid, error) {
+	grids, err := Grids(s, MaxTeachers)
+	if err != nil {
+		return nil, err
+	}
+	return splitHigh(grids), nil
 }
 
 // page is what the components draw from.

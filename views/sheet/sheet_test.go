@@ -278,6 +278,9 @@ func TestAPageThatWouldBeTooHighIsSplitByWeeks(t *testing.T) {
 	if len(all) < 2 {
 		t.Fatalf("%d pages, want several", len(all))
 	}
+	if grids, err := sheet.PageGrids(crowded()); err != nil || len(grids) != len(all) {
+		t.Errorf("%d grids for %d pages, error %v", len(grids), len(all), err)
+	}
 	var days []string
 	for i, p := range all {
 		if want := "駅前教室（" + strconv.Itoa(i+1) + "/" + strconv.Itoa(len(all)) + "）"; p.Title != want {
