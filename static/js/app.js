@@ -63,7 +63,6 @@
       const input = document.getElementById(reveal.dataset.reveals);
       const shown = input.type === "text";
       input.type = shown ? "password" : "text";
-      reveal.setAttribute("aria-pressed", String(!shown));
       reveal.textContent = shown ? reveal.dataset.show : reveal.dataset.hide;
       input.focus();
       return;
@@ -84,6 +83,15 @@
 
   // Controls that need this script are hidden until it runs.
   const ready = (root) => root.querySelectorAll("[data-needs-script]").forEach((e) => { e.hidden = false; });
+  // A form that was refused begins where there is something to mend.
+  const mend = (root) => {
+    const first = root.querySelector("#error-summary") || root.querySelector('[aria-invalid="true"]');
+    if (first) first.focus();
+  };
   ready(document);
-  document.addEventListener("htmx:load", (event) => ready(event.detail.elt));
+  mend(document);
+  document.addEventListener("htmx:load", (event) => {
+    ready(event.detail.elt);
+    mend(event.detail.elt);
+  });
 })();
