@@ -43,7 +43,10 @@
   function show(html, quietly) {
     main.removeAttribute("aria-busy");
     shownAt = Date.now();
-    if (html === shown) return;
+    if (html === shown) {
+      main.querySelector("[data-again]")?.removeAttribute("aria-busy");
+      return;
+    }
     shown = html;
     main.innerHTML = html;
     const title = main.firstElementChild && main.firstElementChild.dataset.title;
@@ -202,7 +205,9 @@
 
   document.addEventListener("click", (event) => {
     if (event.target.closest("[data-reopen]")) memory.clear();
-    if (event.target.closest("[data-again]")) {
+    const again = event.target.closest("[data-again]");
+    if (again && again.getAttribute("aria-busy") !== "true") {
+      again.setAttribute("aria-busy", "true");
       if (ready) open();
       else location.reload();
     }
