@@ -145,6 +145,18 @@ func TestOvertakenEditShowsTheLatestAndKeepsWhatWasTyped(t *testing.T) {
 	}
 }
 
+func TestFormThatIsBothWrongAndOvertakenStaysOvertaken(t *testing.T) {
+	t.Parallel()
+	ts := newSite(t).signIn()
+	ts.school()
+	for _, c := range edits {
+		ts.put(c.path, with(c.form, "edit_number", "1")).wantRedirect(c.list)
+		// Had the refused form taken the latest edit number, mending it would overwrite the other admin's edit unseen.
+		ts.put(c.path, with(c.form, "edit_number", "1", "name", "")).wantStatus(http.StatusUnprocessableEntity).
+			contains(`name="edit_number" value="1"`).lacks(`name="edit_number" value="2"`)
+	}
+}
+
 func TestOvertakenByAnArchivingOffersToBringItBack(t *testing.T) {
 	t.Parallel()
 	ts := newSite(t).signIn()

@@ -94,6 +94,17 @@ func TestWrongPasswordSaysHowManyTriesAreLeft(t *testing.T) {
 	}
 }
 
+func TestRightPasswordForgivesTheWrongTries(t *testing.T) {
+	t.Parallel()
+	ts := newSite(t)
+	wrong := fields("email", testEmail, "password", "wrong password")
+	for range 4 {
+		ts.post("/session", wrong).wantStatus(http.StatusUnprocessableEntity)
+	}
+	ts.post("/session", fields("email", testEmail, "password", testPassword)).wantRedirect("/")
+	ts.post("/session", wrong).wantStatus(http.StatusUnprocessableEntity).contains("あと4回")
+}
+
 func TestEndedSessionIsAskedToSignInAgainAndComesBack(t *testing.T) {
 	t.Parallel()
 	ts := newSite(t).signIn()
