@@ -35,9 +35,8 @@ func lane(d roster.Delivery) string {
 	return fmt.Sprintf("group:%d", d.GroupID)
 }
 
-// Delivery events, beside the attempts, that a delivery's history shows.
+// Delivery events, beside its making and its attempts, that a delivery's history shows.
 const (
-	EventMade          = "made"           // saved and queued
 	EventEnqueueFailed = "enqueue_failed" // saved, but no job could be written
 	EventEnqueued      = "enqueued"       // the job could be written after all
 	EventRetried       = "retried"        // an admin began a new ladder
@@ -86,11 +85,10 @@ func (s *Store) makeDelivery(t *tx, d roster.Delivery) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	event := EventMade
 	if !enqueued {
-		event = EventEnqueueFailed
+		return d.ID, t.event(d.ID, EventEnqueueFailed, "", 0)
 	}
-	return d.ID, t.event(d.ID, event, "", d.CreatedBy)
+	return d.ID, nil
 }
 
 // enqueue writes the job of a pending delivery and makes it queued. It reports false, and leaves the delivery as it
@@ -147,6 +145,9 @@ func (t *tx) event(deliveryID int64, event string, code roster.Code, adminID int
 
 // check says whether a delivery is still wanted: an empty code if so, else the code it is canceled with.
 func (s *Store) check(t *tx, d roster.Delivery) (roster.Code, error) {
+	if d.Kind.Notice() {
+		return s.checkNotice(t, d)
+	}
 	superseded, err := t.superseded(d)
 	if err != nil || superseded {
 		return roster.CodeSuperseded, err
@@ -178,8 +179,11 @@ func (t *tx) superseded(d roster.Delivery) (bool, error) {
 // DeliveryDetail is one delivery with everything its page shows.
 type DeliveryDetail struct {
 	roster.Delivery
-	Group          roster.Group
-	Publication    roster.Publication // of a publication
+	Group          roster.Group       // publications
+	Publication    roster.Publication // publications
+	Teacher        roster.Teacher     // notices
+	Shift          roster.Shift       // notices: as it is now
+	Classroom      roster.Classroom   // notices: the shift's
 	Attempts       []roster.Attempt   // the newest first
 	Events         []DeliveryEvent    // the newest first
 	MayHaveArrived bool               // a try of it is open or ended without a known answer
@@ -197,43 +201,55 @@ type DeliveryEvent struct {
 // Delivery reads one delivery. The error is ErrNotFound if there is none.
 func (s *Store) Delivery(ctx context.Context, deliveryID int64) (DeliveryDetail, error) {
 	var d DeliveryDetail
-	wrap := func(err error) (DeliveryDetail, error) {
-		return DeliveryDetail{}, fmt.Errorf("delivery %d: %w", deliveryID, err)
-	}
+	err := s.inRead(ctx, func(q querier) (err error) {
+		d, err = delivery(ctx, q, deliveryID)
+		return err
+	})
+	return d, wrap(err, "delivery %d", deliveryID)
+}
+
+func delivery(ctx context.Context, q querier, deliveryID int64) (DeliveryDetail, error) {
+	var d DeliveryDetail
 	var err error
-	if d.Delivery, err = one(ctx, s.read, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE id = ?`, deliveryID); err != nil {
-		return wrap(err)
+	if d.Delivery, err = one(ctx, q, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE id = ?`, deliveryID); err != nil {
+		return d, err
 	}
-	if d.PublicationID != 0 {
-		if d.Publication, err = s.Publication(ctx, d.PublicationID); err != nil {
-			return wrap(err)
+	if d.Kind.Notice() {
+		if d.Teacher, err = teacher(ctx, q, d.TeacherID); err != nil {
+			return d, err
 		}
-		if d.Group, err = s.Group(ctx, d.GroupID); err != nil {
-			return wrap(err)
+		if d.Shift, err = one(ctx, q, scanShift, `SELECT `+shiftColumns+` FROM shifts WHERE id = ?`, d.ShiftID); err != nil {
+			return d, err
+		}
+		if d.Classroom, err = classroom(ctx, q, d.Shift.ClassroomID); err != nil {
+			return d, err
+		}
+	} else {
+		if d.Publication, err = publication(ctx, q, `id = ?`, d.PublicationID); err != nil {
+			return d, err
+		}
+		if d.Group, err = group(ctx, q, d.GroupID); err != nil {
+			return d, err
 		}
 	}
-	if d.Attempts, err = list(ctx, s.read, scanAttempt, `SELECT `+attemptColumns+` FROM attempts WHERE delivery_id = ? ORDER BY number DESC`, deliveryID); err != nil {
-		return wrap(err)
+	if d.Attempts, err = list(ctx, q, scanAttempt, `SELECT `+attemptColumns+` FROM attempts WHERE delivery_id = ? ORDER BY number DESC`, deliveryID); err != nil {
+		return d, err
 	}
-	d.Events, err = list(ctx, s.read, func(r scanner) (DeliveryEvent, error) {
-		var e DeliveryEvent
-		err := r.Scan(scanInstant(&e.At), &e.Event, &e.Code, &e.Admin)
+	d.Events, err = list(ctx, q, func(r scanner) (e DeliveryEvent, err error) {
+		err = r.Scan(scanInstant(&e.At), &e.Event, &e.Code, &e.Admin)
 		return e, err
 	}, `SELECT e.happened_at, e.event, e.code, coalesce(a.name, '') FROM delivery_events e LEFT JOIN admins a ON a.id = e.admin_id
 		WHERE e.delivery_id = ? ORDER BY e.id DESC`, deliveryID)
 	if err != nil {
-		return wrap(err)
+		return d, err
 	}
 	for _, a := range d.Attempts {
 		if a.Outcome == "" || a.Outcome == roster.Unknown || a.Outcome == roster.Interrupted {
 			d.MayHaveArrived = d.State != roster.Sent
 		}
 	}
-	err = s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM jobs WHERE kind = ? AND subject_id = ? AND state = 'dead')`, jobKind(d.Kind), deliveryID).Scan(&d.Dead)
-	if err != nil {
-		return wrap(err)
-	}
-	return d, nil
+	err = q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM jobs WHERE kind = ? AND subject_id = ? AND state = 'dead')`, jobKind(d.Kind), deliveryID).Scan(&d.Dead)
+	return d, err
 }
 
 // DeliveryFilter narrows the list of deliveries. Zero values do not narrow.

@@ -41,6 +41,15 @@ func (s *Store) Document(ctx context.Context, documentID string, teacherID int64
 	if d.Own, err = ownMonths(ctx, s.read, teacherID, from); err != nil {
 		return d, fmt.Errorf("document of publication %d: %w", p.ID, err)
 	}
+	if d.Live, err = ownPart(ctx, s.read, p.GroupID, p.Month, teacherID); err != nil {
+		return d, fmt.Errorf("document of publication %d: %w", p.ID, err)
+	}
+	if d.Receipt, err = receipt(ctx, s.read, p.ID, teacherID); err != nil {
+		return d, fmt.Errorf("document of publication %d: %w", p.ID, err)
+	}
+	if d.LastConfirmed, err = confirmation(ctx, s.read, p, d.NewestNumber, teacherID, d.Live); err != nil {
+		return d, fmt.Errorf("document of publication %d: %w", p.ID, err)
+	}
 	return d, nil
 }
 

@@ -42,7 +42,11 @@ type DraftShift struct {
 
 // Preview reads what publishing a group's month now would make. The error is ErrNotFound if there is no such group.
 func (s *Store) Preview(ctx context.Context, groupID int64, month roster.Month) (Preview, error) {
-	p, err := preview(ctx, s.read, groupID, month)
+	var p Preview
+	err := s.inRead(ctx, func(q querier) (err error) {
+		p, err = preview(ctx, q, groupID, month)
+		return err
+	})
 	if err != nil {
 		return p, fmt.Errorf("preview %s of group %d: %w", month, groupID, err)
 	}
@@ -224,24 +228,23 @@ func (s *Store) Publish(ctx context.Context, in PublishInput) (Published, error)
 
 // Publication reads one publication with its pages.
 func (s *Store) Publication(ctx context.Context, publicationID int64) (roster.Publication, error) {
-	return s.publication(ctx, `id = ?`, publicationID)
+	p, err := publication(ctx, s.read, `id = ?`, publicationID)
+	return p, wrap(err, "publication %d", publicationID)
 }
 
 // PublicationByDocument reads the publication with that document id, with its pages.
 func (s *Store) PublicationByDocument(ctx context.Context, documentID string) (roster.Publication, error) {
-	return s.publication(ctx, `document_id = ?`, documentID)
+	p, err := publication(ctx, s.read, `document_id = ?`, documentID)
+	return p, wrap(err, "publication of a document")
 }
 
-func (s *Store) publication(ctx context.Context, where string, arg any) (roster.Publication, error) {
-	p, err := one(ctx, s.read, scanPublication, `SELECT `+publicationColumns+` FROM publications p WHERE `+where, arg)
+func publication(ctx context.Context, q querier, where string, arg any) (roster.Publication, error) {
+	p, err := one(ctx, q, scanPublication, `SELECT `+publicationColumns+` FROM publications p WHERE `+where, arg)
 	if err != nil {
-		return p, fmt.Errorf("publication: %w", err)
+		return p, err
 	}
-	p.Pages, err = list(ctx, s.read, scanImage, `SELECT page, title, sha256, width, height, size_bytes FROM publication_pages WHERE publication_id = ? ORDER BY page`, p.ID)
-	if err != nil {
-		return p, fmt.Errorf("pages of publication %d: %w", p.ID, err)
-	}
-	return p, nil
+	p.Pages, err = list(ctx, q, scanImage, `SELECT page, title, sha256, width, height, size_bytes FROM publication_pages WHERE publication_id = ? ORDER BY page`, p.ID)
+	return p, wrap(err, "its pages")
 }
 
 // Publications lists the publications of a group's month, the newest first, without pages.

@@ -168,7 +168,10 @@ func (s *Store) AddShift(ctx context.Context, in ShiftEdit, state roster.ShiftSt
 		x.ID, err = t.insert(`INSERT INTO shifts (teacher_id, classroom_id, date, start_minutes, end_minutes, note, state, shown_at, changed_at, created_at, updated_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			x.TeacherID, x.ClassroomID, x.Date, x.Times.Start, x.Times.End, x.Note, x.State, at(shown), at(t.now), at(t.now), at(t.now))
-		return err
+		if err != nil {
+			return err
+		}
+		return s.settleEdit(t, roster.Shift{}, x)
 	})
 	if err != nil {
 		return roster.Shift{}, fmt.Errorf("add shift: %w", err)
@@ -207,7 +210,7 @@ func (s *Store) editShift(ctx context.Context, what string, shiftID, editNumber 
 		if err := edit(t, &x); err != nil {
 			return err
 		}
-		return t.writeShift(before, x)
+		return s.writeShift(t, before, x)
 	})
 	if err != nil {
 		return roster.Shift{}, fmt.Errorf("%s shift %d: %w", what, shiftID, err)
@@ -215,19 +218,24 @@ func (s *Store) editShift(ctx context.Context, what string, shiftID, editNumber 
 	return s.Shift(ctx, shiftID)
 }
 
-// writeShift stores an edited shift and counts its version and edit number on.
-func (t *tx) writeShift(before, x roster.Shift) error {
+// writeShift stores an edited shift, counts its version and edit number on, and compares what people were told about it
+// with what is so now.
+func (s *Store) writeShift(t *tx, before, x roster.Shift) error {
 	changed := before.Work() != x.Work() || before.TeacherID != x.TeacherID || before.State != x.State
 	if !changed && before.Note == x.Note {
 		return nil
 	}
 	shown := changed && (before.State == roster.ShiftConfirmed || x.State == roster.ShiftConfirmed)
-	return t.execOne(ErrEdited, `UPDATE shifts SET teacher_id = ?, classroom_id = ?, date = ?, start_minutes = ?, end_minutes = ?, note = ?, state = ?,
+	err := t.execOne(ErrEdited, `UPDATE shifts SET teacher_id = ?, classroom_id = ?, date = ?, start_minutes = ?, end_minutes = ?, note = ?, state = ?,
 		version = version + ?, edit_number = edit_number + 1, updated_at = ?,
 		changed_at = CASE WHEN ? THEN ? ELSE changed_at END, shown_at = CASE WHEN ? THEN ? ELSE shown_at END
 		WHERE id = ? AND edit_number = ?`,
 		x.TeacherID, x.ClassroomID, x.Date, x.Times.Start, x.Times.End, x.Note, x.State, changed, at(t.now),
 		changed, at(t.now), shown, at(t.now), x.ID, before.EditNumber)
+	if err != nil || !changed {
+		return err
+	}
+	return s.settleEdit(t, before, x)
 }
 
 // ConfirmMonth confirms every draft of a group's month and returns how many there were.
@@ -242,7 +250,7 @@ func (s *Store) ConfirmMonth(ctx context.Context, groupID int64, month roster.Mo
 		for _, x := range drafts {
 			before := x
 			x.State = roster.ShiftConfirmed
-			if err := t.writeShift(before, x); err != nil {
+			if err := s.writeShift(t, before, x); err != nil {
 				return err
 			}
 		}

@@ -189,6 +189,16 @@ func (s *Store) inTx(ctx context.Context, f func(*tx) error) error {
 	return nil
 }
 
+// inRead runs f on one moment of the database: what it reads in several statements fits together.
+func (s *Store) inRead(ctx context.Context, f func(querier) error) error {
+	t, err := s.read.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin reading: %w", err)
+	}
+	defer t.Rollback() // nothing was written
+	return f(t)
+}
+
 // exec runs a statement.
 func (t *tx) exec(query string, args ...any) (sql.Result, error) {
 	return t.ExecContext(t.ctx, query, args...)

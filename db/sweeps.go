@@ -49,14 +49,14 @@ const doneJobsKept = 7 * 24 * time.Hour
 const PreviewsKept = 24 * time.Hour
 
 // RecoverDeliveries looks for deliveries that nothing would carry on: due ones without a job get one, and waiting ones
-// whose retry key ran out end. It never touches failed ones. It may run at any time and beside itself: a row that
+// whose retry key or deadline ran out end. It never touches failed ones. It may run at any time and beside itself: a row that
 // somebody else moved is passed over. Every row is a transaction of its own, so that one bad row does not stop the
 // rest. It returns how many rows it moved.
 func (s *Store) RecoverDeliveries(ctx context.Context) (int, error) {
 	now := s.Now()
 	waiting, err := list(ctx, s.read, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries d WHERE (state = 'pending' AND next_attempt_at <= ?1)
 		OR (state = 'queued' AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.subject_id = d.id AND j.kind IN ('publication_delivery', 'notice_delivery') AND j.state IN ('ready', 'leased')))
-		OR (state IN ('pending', 'queued') AND key_first_try_at <= ?2)`, at(now), at(now.Add(roster.RetryKeyMargin-s.opts.RetryKeyTTL)))
+		OR (state IN ('pending', 'queued') AND (key_first_try_at <= ?2 OR deadline_at <= ?1))`, at(now), at(now.Add(roster.RetryKeyMargin-s.opts.RetryKeyTTL)))
 	if err != nil {
 		return 0, fmt.Errorf("look for deliveries without a job: %w", err)
 	}
@@ -89,6 +89,13 @@ func (s *Store) recoverDelivery(ctx context.Context, deliveryID int64) (moved bo
 		}
 		if leased {
 			return nil
+		}
+		if !d.DeadlineAt.IsZero() && !d.DeadlineAt.After(t.now) {
+			moved = true
+			if err := t.cancel(d, roster.CodeShiftStarted, 0); err != nil {
+				return err
+			}
+			return s.afterNotice(t, d)
 		}
 		if roster.KeyExpired(t.now, d.KeyFirstTryAt, s.opts.RetryKeyTTL) {
 			if _, err := queue.Withdraw(t.ctx, t, t.now, jobKind(d.Kind), d.ID); err != nil {

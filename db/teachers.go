@@ -72,8 +72,12 @@ func (s *Store) EditTeacher(ctx context.Context, teacherID, editNumber int64, e 
 		if err := lastPosition(t, &e.Position, `SELECT coalesce(max(position), 0) + 1 FROM teachers WHERE classroom_id = ? AND id <> ?`, e.ClassroomID, teacherID); err != nil {
 			return err
 		}
-		return t.execOne(ErrEdited, `UPDATE teachers SET classroom_id = ?, name = ?, position = ?, notices_on = ?, edit_number = edit_number + 1, updated_at = ?
+		err := t.execOne(ErrEdited, `UPDATE teachers SET classroom_id = ?, name = ?, position = ?, notices_on = ?, edit_number = edit_number + 1, updated_at = ?
 			WHERE id = ? AND edit_number = ? AND archived_at IS NULL`, e.ClassroomID, e.Name, e.Position, e.NoticesOn, at(t.now), teacherID, editNumber)
+		if err != nil {
+			return err
+		}
+		return s.settleTeacher(t, teacherID)
 	})
 	return wrap(err, "edit teacher %d", teacherID)
 }
@@ -109,7 +113,10 @@ func (s *Store) RestoreTeacher(ctx context.Context, teacherID int64) error {
 		if err := inUse(t, "classrooms", v.ClassroomID); err != nil {
 			return err
 		}
-		return restore(t, "teachers", teacherID)
+		if err := restore(t, "teachers", teacherID); err != nil {
+			return err
+		}
+		return s.settleTeacher(t, teacherID)
 	})
 	return wrap(err, "restore teacher %d", teacherID)
 }

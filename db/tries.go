@@ -93,7 +93,10 @@ func (s *Store) begin(t *tx, d roster.Delivery, job queue.Job) (*Try, error) {
 		if err := t.cancel(d, code, 0); err != nil {
 			return nil, err
 		}
-		return nil, queue.Finish(t.ctx, t, t.now, job.ID, s.boot)
+		if err := queue.Finish(t.ctx, t, t.now, job.ID, s.boot); err != nil {
+			return nil, err
+		}
+		return nil, s.afterNotice(t, d)
 	}
 	if roster.KeyExpired(t.now, d.KeyFirstTryAt, s.opts.RetryKeyTTL) {
 		if err := t.expire(d); err != nil {
@@ -106,6 +109,8 @@ func (s *Store) begin(t *tx, d roster.Delivery, job queue.Job) (*Try, error) {
 			s.log.Error("message could not be built", "delivery", d.ID, "error", err)
 			return nil, s.spendTry(t, d, job)
 		}
+	} else if err := t.reopenTold(d); err != nil {
+		return nil, err
 	}
 	attemptID, err := t.insert(`INSERT INTO attempts (delivery_id, number, ladder, retry_key, boot_id, started_at)
 		SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4, ?5 FROM attempts WHERE delivery_id = ?1`,
@@ -113,9 +118,10 @@ func (s *Store) begin(t *tx, d roster.Delivery, job queue.Job) (*Try, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open attempt of delivery %d: %w", d.ID, err)
 	}
-	err = t.execOne(errMoved, `UPDATE deliveries SET state = 'processing', code = '', attempt_id = ?, boot_id = ?, line_id = ?, body = ?,
-		first_try_at = coalesce(first_try_at, ?), key_first_try_at = coalesce(key_first_try_at, ?), next_attempt_at = NULL, updated_at = ?
-		WHERE id = ? AND state = 'queued'`, attemptID, s.boot, d.LINEID, d.Body, at(t.now), at(t.now), at(t.now), d.ID)
+	err = t.execOne(errMoved, `UPDATE deliveries SET state = 'processing', code = '', attempt_id = ?, boot_id = ?, line_id = ?, body = ?, retry_key = ?,
+		first_try_at = coalesce(?, ?), key_first_try_at = coalesce(?, ?), next_attempt_at = NULL, updated_at = ?
+		WHERE id = ? AND state = 'queued'`, attemptID, s.boot, d.LINEID, d.Body, d.RetryKey,
+		at(d.FirstTryAt), at(t.now), at(d.KeyFirstTryAt), at(t.now), at(t.now), d.ID)
 	if err != nil {
 		return nil, fmt.Errorf("begin try of delivery %d: %w", d.ID, err)
 	}
@@ -129,6 +135,9 @@ func (s *Store) freeze(t *tx, d *roster.Delivery) (err error) {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
+	if d.Kind.Notice() {
+		return s.freezeNotice(t, d)
+	}
 	g, err := group(t.ctx, t, d.GroupID)
 	if err != nil {
 		return err
@@ -241,12 +250,29 @@ func (s *Store) FinishTry(ctx context.Context, try *Try, r Result) error {
 		if err := t.leave(d.ID, try.AttemptID, s.boot, to); err != nil {
 			return err
 		}
-		return finish()
+		if err := finish(); err != nil {
+			return err
+		}
+		if !d.Kind.Notice() {
+			return nil
+		}
+		if err := t.tell(d, r.Outcome); err != nil {
+			return err
+		}
+		return s.afterNotice(t, d)
 	})
 	if err != nil {
 		return fmt.Errorf("finish try of delivery %d: %w", try.DeliveryID, err)
 	}
 	return nil
+}
+
+// afterNotice compares again what a notice's person was told, after a try of it was closed or it ended.
+func (s *Store) afterNotice(t *tx, d roster.Delivery) error {
+	if !d.Kind.Notice() {
+		return nil
+	}
+	return s.settlePerson(t, d.ShiftID, d.LINEID)
 }
 
 // move says where a delivery goes from processing.
@@ -309,11 +335,14 @@ func (s *Store) interrupt(t *tx, d *roster.Delivery, job queue.Job) (wait bool, 
 	d.State, d.Code, d.Interruptions, d.NextAttemptAt = m.state, m.code, m.interruptions, m.next
 	switch {
 	case m.state == roster.Failed:
-		return true, queue.Bury(t.ctx, t, t.now, job.ID, s.boot)
+		wait, err = true, queue.Bury(t.ctx, t, t.now, job.ID, s.boot)
 	case m.next.After(t.now):
-		return true, queue.RetryAt(t.ctx, t, t.now, job.ID, s.boot, m.next)
+		wait, err = true, queue.RetryAt(t.ctx, t, t.now, job.ID, s.boot, m.next)
 	}
-	return false, nil
+	if err != nil || !wait {
+		return wait, err
+	}
+	return wait, s.afterNotice(t, *d)
 }
 
 // RecoverOrphans queues again what other boots of this data folder left leased. It must run before the first claim,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/line/line-bot-sdk-go/v8/linebot/messaging_api"
@@ -62,7 +63,7 @@ func (c *Composer) ComposePublication(m roster.PublicationMessage) ([]byte, erro
 	rows = append(rows,
 		row(text.T(ctx, "messages.published_label"), text.Moment(ctx, m.PublishedAt, c.loc)),
 		&messaging_api.FlexSeparator{Margin: "lg"},
-		&messaging_api.FlexText{Text: text.T(ctx, "messages.publication_hint"), Size: "sm", Color: colorSecond, Wrap: true, Margin: "lg"},
+		hint(text.T(ctx, "messages.publication_hint")),
 	)
 	uri, err := url.JoinPath(c.liff, "documents", m.DocumentID)
 	if err != nil {
@@ -77,6 +78,87 @@ func (c *Composer) ComposePublication(m roster.PublicationMessage) ([]byte, erro
 		Footer: &messaging_api.FlexBox{Layout: messaging_api.FlexBoxLAYOUT_VERTICAL, PaddingAll: "12px", Contents: []messaging_api.FlexComponentInterface{button(text.T(ctx, "messages.open"), uri)}},
 	}
 	return encode(m.LINEGroupID, alt, bubble)
+}
+
+// ComposeNotice builds what one teacher is told about one shift of theirs: a reminder, or that what they were told has
+// changed. Where it is certain what they were told, it says before and after; else only what is so now.
+func (c *Composer) ComposeNotice(m roster.NoticeMessage) ([]byte, error) {
+	ctx := text.WithLanguage(context.Background(), text.Japanese)
+	var title, alt string
+	var rows []messaging_api.FlexComponentInterface
+	switch m.Kind {
+	case roster.ShiftReminder:
+		title = text.T(ctx, "messages.reminder_title")
+		alt = text.T(ctx, "messages.reminder_alt", "Shift", said(ctx, *m.Now))
+		rows = c.shiftRows(ctx, *m.Now)
+	case roster.ShiftCorrection:
+		title = text.T(ctx, "messages.correction_title")
+		alt = text.T(ctx, "messages.correction_alt", "Shift", said(ctx, *m.Now))
+		if m.Before == nil {
+			rows = c.shiftRows(ctx, *m.Now)
+		} else {
+			rows = c.changedRows(ctx, *m.Before, *m.Now)
+		}
+	case roster.ShiftCancellation:
+		title = text.T(ctx, "messages.cancellation_title")
+		if m.Before != nil {
+			alt = text.T(ctx, "messages.cancellation_alt", "Shift", said(ctx, *m.Before))
+			rows = append(c.shiftRows(ctx, *m.Before), hint(text.T(ctx, "messages.cancellation_hint")))
+			break
+		}
+		var dates []string
+		for _, d := range m.Dates {
+			dates = append(dates, text.Date(ctx, d))
+		}
+		days := strings.Join(dates, text.T(ctx, "messages.parts_separator"))
+		alt = text.T(ctx, "messages.cancellation_unsure_alt", "Dates", days)
+		rows = append(rows, hint(text.T(ctx, "messages.cancellation_unsure", "Dates", days)))
+	default:
+		return nil, fmt.Errorf("a notice of kind %s has no words", m.Kind)
+	}
+	link := c.liff
+	if m.DocumentID != "" {
+		var err error
+		if link, err = url.JoinPath(c.liff, "documents", m.DocumentID); err != nil {
+			return nil, fmt.Errorf("document url: %w", err)
+		}
+	}
+	bubble := &messaging_api.FlexBubble{
+		Header: &messaging_api.FlexBox{Layout: messaging_api.FlexBoxLAYOUT_VERTICAL, BackgroundColor: colorHeader, PaddingAll: "16px", Contents: []messaging_api.FlexComponentInterface{
+			&messaging_api.FlexText{Text: title, Size: "lg", Weight: messaging_api.FlexTextWEIGHT_BOLD, Color: colorOnDark, Wrap: true},
+		}},
+		Body:   &messaging_api.FlexBox{Layout: messaging_api.FlexBoxLAYOUT_VERTICAL, Spacing: "sm", PaddingAll: "16px", Contents: rows},
+		Footer: &messaging_api.FlexBox{Layout: messaging_api.FlexBoxLAYOUT_VERTICAL, PaddingAll: "12px", Contents: []messaging_api.FlexComponentInterface{button(text.T(ctx, "messages.open"), link)}},
+	}
+	return encode(m.LINEID, alt, bubble)
+}
+
+// said writes a shift in one line: 2027年1月8日(金) 17:00–21:30 駅前教室.
+func said(ctx context.Context, x roster.ToldShift) string {
+	return text.Date(ctx, x.Date) + " " + text.Range(ctx, x.Times) + " " + x.Classroom
+}
+
+func (c *Composer) shiftRows(ctx context.Context, x roster.ToldShift) []messaging_api.FlexComponentInterface {
+	return []messaging_api.FlexComponentInterface{
+		row(text.T(ctx, "messages.date_label"), text.Date(ctx, x.Date)),
+		row(text.T(ctx, "messages.time_label"), text.Range(ctx, x.Times)),
+		row(text.T(ctx, "messages.classroom_label"), x.Classroom),
+	}
+}
+
+// changedRows writes each line of a shift, with an arrow from what was told where the two differ.
+func (c *Composer) changedRows(ctx context.Context, before, now roster.ToldShift) []messaging_api.FlexComponentInterface {
+	arrow := func(from, to string) string {
+		if from == to {
+			return to
+		}
+		return text.T(ctx, "messages.arrow", "Before", from, "After", to)
+	}
+	return []messaging_api.FlexComponentInterface{
+		row(text.T(ctx, "messages.date_label"), arrow(text.Date(ctx, before.Date), text.Date(ctx, now.Date))),
+		row(text.T(ctx, "messages.time_label"), arrow(text.Range(ctx, before.Times), text.Range(ctx, now.Times))),
+		row(text.T(ctx, "messages.classroom_label"), arrow(before.Classroom, now.Classroom)),
+	}
 }
 
 // changes writes 5件（追加2・変更2・取消1), leaving out what did not happen.
@@ -104,6 +186,11 @@ func row(label, value string) *messaging_api.FlexBox {
 		&messaging_api.FlexText{Text: label, Size: "sm", Color: colorSecond, Flex: 2, Wrap: true},
 		&messaging_api.FlexText{Text: value, Size: "sm", Weight: messaging_api.FlexTextWEIGHT_BOLD, Color: colorText, Flex: 7, Wrap: true},
 	}}
+}
+
+// hint is a sentence below the rows.
+func hint(sentence string) *messaging_api.FlexText {
+	return &messaging_api.FlexText{Text: sentence, Size: "sm", Color: colorSecond, Wrap: true, Margin: "lg"}
 }
 
 func button(label, uri string) *messaging_api.FlexButton {

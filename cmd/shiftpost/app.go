@@ -69,7 +69,10 @@ func newApp(ctx context.Context, c Config, clock clockwork.Clock, logger *slog.L
 	if a.files, err = files.Open(filepath.Join(c.DataDir, "images")); err != nil {
 		return a, err
 	}
-	a.renderer = render.New(render.Options{ChromePath: c.ChromePath, TempDir: filepath.Join(c.DataDir, "chrome"), Logger: logger})
+	a.renderer, err = render.New(render.Options{ChromePath: c.ChromePath, TempDir: filepath.Join(c.DataDir, "chrome"), Logger: logger})
+	if err != nil {
+		return a, err
+	}
 	client := line.NewClient(line.Options{BaseURL: c.LINEAPIBaseURL, Token: c.ChannelAccessToken, Timeout: c.LINETimeout, Clock: clock})
 	a.auth = auth.New(auth.Options{Store: a.store, Clock: clock, BaseURL: c.BaseURL, Logger: logger})
 	a.teachers = auth.NewTeachers(auth.TeachersOptions{Store: a.store, Verifier: client, LoginChannelID: c.LoginChannelID, Clock: clock, BaseURL: c.BaseURL, Logger: logger})
@@ -120,9 +123,6 @@ func (a *app) close() error {
 	}
 	if a.auth != nil {
 		a.auth.Close()
-	}
-	if a.teachers != nil {
-		a.teachers.Close()
 	}
 	if a.files != nil {
 		errs = append(errs, a.files.Close())

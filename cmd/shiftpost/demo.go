@@ -103,7 +103,7 @@ func startDemo(ctx context.Context, f demoFlags, environ []string, logger *slog.
 		if d.dataDir, err = os.MkdirTemp("", "shiftpost-demo-"); err != nil {
 			return d, fmt.Errorf("make data folder: %w", err)
 		}
-		d.temporary = true
+		d.temporary = !f.once // whoever ran it once wants to open the picture
 	} else if err := os.MkdirAll(d.dataDir, 0o700); err != nil {
 		return d, fmt.Errorf("make data folder: %w", err)
 	}

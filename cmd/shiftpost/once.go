@@ -87,7 +87,7 @@ type onceRun struct {
 }
 
 // demoOnce publishes the sample school's month without a browser, prints each step and the result, and fails if
-// anything is not as it must be. The data folder stays when it was named.
+// anything is not as it must be. The data folder stays, so that the picture can be opened.
 func demoOnce(ctx context.Context, f demoFlags, environ []string, stdout io.Writer, logger *slog.Logger) error {
 	r := &onceRun{report: onceReport{Steps: []onceStep{}, Publication: oncePublication{Pages: []oncePage{}}}}
 	if !f.json {

@@ -128,3 +128,16 @@ func (PlainComposer) ComposePublication(m roster.PublicationMessage) ([]byte, er
 	}
 	return json.Marshal(map[string]any{"to": m.LINEGroupID, "messages": []map[string]string{{"type": "text", "text": text}}})
 }
+
+// ComposeNotice writes the message's fields as text.
+func (PlainComposer) ComposeNotice(m roster.NoticeMessage) ([]byte, error) {
+	text := string(m.Kind)
+	say := func(label string, x *roster.ToldShift) {
+		if x != nil {
+			text += fmt.Sprintf(" %s %s %s %s", label, x.Date, x.Times, x.Classroom)
+		}
+	}
+	say("before", m.Before)
+	say("now", m.Now)
+	return json.Marshal(map[string]any{"to": m.LINEID, "messages": []map[string]string{{"type": "text", "text": text}}})
+}

@@ -169,7 +169,7 @@ CREATE TABLE deliveries (
     finished_at      INTEGER,
     CHECK (CASE WHEN kind = 'shift_publication'
                 THEN publication_id IS NOT NULL AND group_id IS NOT NULL AND teacher_id IS NULL AND shift_id IS NULL AND deadline_at IS NULL
-                ELSE teacher_id IS NOT NULL AND line_id <> '' AND publication_id IS NULL AND group_id IS NULL END),
+                ELSE teacher_id IS NOT NULL AND (line_id <> '' OR state = 'canceled') AND publication_id IS NULL AND group_id IS NULL END),
     CHECK ((body IS NULL) = (first_try_at IS NULL)),
     CHECK (body IS NULL OR line_id <> ''),
     CHECK ((state = 'processing') = (attempt_id IS NOT NULL)),
@@ -254,9 +254,9 @@ CREATE INDEX jobs_lease ON jobs (lease_until) WHERE state = 'leased';
 CREATE UNIQUE INDEX jobs_live ON jobs (kind, subject_id) WHERE state <> 'done';
 CREATE INDEX jobs_done ON jobs (updated_at) WHERE state = 'done';
 
--- What a LINE user was last told about a shift. Only notices write it.
+-- What LINE users were told about shifts: one row per notice that was tried, with what it says. Only notices write it.
 CREATE TABLE told (
-    id            INTEGER PRIMARY KEY,
+    delivery_id   INTEGER PRIMARY KEY REFERENCES deliveries (id),
     line_id       TEXT NOT NULL,
     shift_id      INTEGER NOT NULL REFERENCES shifts (id),
     canceled      INTEGER NOT NULL CHECK (canceled IN (0, 1)),
@@ -264,14 +264,13 @@ CREATE TABLE told (
     date          TEXT,
     start_minutes INTEGER,
     end_minutes   INTEGER,
-    certain       INTEGER NOT NULL CHECK (certain IN (0, 1)),
-    delivery_id   INTEGER NOT NULL REFERENCES deliveries (id),
+    certainty     TEXT NOT NULL CHECK (certainty IN ('sure', 'maybe', 'void')),
     told_at       INTEGER NOT NULL,
     CHECK (canceled = 1 OR (classroom_id IS NOT NULL AND date IS NOT NULL AND start_minutes IS NOT NULL AND end_minutes IS NOT NULL))
 ) STRICT;
-CREATE INDEX told_person ON told (line_id, shift_id);
-CREATE INDEX told_shift ON told (shift_id);
-CREATE INDEX told_delivery ON told (delivery_id);
+CREATE INDEX told_person ON told (line_id, shift_id) WHERE certainty <> 'void';
+CREATE INDEX told_shift ON told (shift_id) WHERE certainty <> 'void';
+CREATE INDEX told_date ON told (date) WHERE certainty <> 'void';
 
 -- Why pushes wait: one row per cause, kept after its end so that a second one soon after lasts longer.
 CREATE TABLE channel_holds (

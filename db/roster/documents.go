@@ -13,6 +13,11 @@ type Document struct {
 	// The newest publication of the same month; the publication's own number and id if that is the newest.
 	NewestNumber     int
 	NewestDocumentID string
+	// Live is the teacher's part of the document's month and group as it is now; empty for an admin.
+	Live Snapshot
+	// Receipt is the teacher's for this publication, LastConfirmed the last one for any of the month; nil for none.
+	Receipt       Receipt
+	LastConfirmed *Confirmation
 	// Own are the teacher's published months that may still matter, by month, then group. It is empty for an admin.
 	Own []OwnMonth
 }

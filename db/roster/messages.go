@@ -24,8 +24,30 @@ func (m PublicationMessage) Update() bool { return m.Base != nil }
 // Changes returns how many changes the message counts.
 func (m PublicationMessage) Changes() int { return m.Added + m.Changed + m.Removed }
 
+// NoticeMessage is what a notice says to one teacher about one shift of theirs.
+type NoticeMessage struct {
+	Kind   DeliveryKind
+	LINEID string
+	// Before is what they were surely told; nil if nothing, or if it is uncertain what they were told.
+	Before *ToldShift
+	// Now is what is so; nil when the shift is not theirs.
+	Now *ToldShift
+	// Dates are the dates they were told or may have been told, for a cancellation that cannot say Before.
+	Dates []Date
+	// DocumentID is of the newest publication of the shift's month; empty if there is none.
+	DocumentID string
+}
+
+// ToldShift is a shift in words.
+type ToldShift struct {
+	Classroom string
+	Date      Date
+	Times     TimeRange
+}
+
 // Composer turns what a delivery says into the bytes of its push request, recipient included. It does no I/O, reads
 // no clock and answers the same for the same message, since it is called inside a transaction.
 type Composer interface {
 	ComposePublication(PublicationMessage) ([]byte, error)
+	ComposeNotice(NoticeMessage) ([]byte, error)
 }

@@ -1,0 +1,416 @@
+package db
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"shiftpost/db/roster"
+)
+
+// standing reads all that decides what a teacher must be told about a shift, as the LINE user they are linked to now.
+func (s *Store) standing(t *tx, shiftID int64, teacher roster.Teacher) (roster.Standing, error) {
+	var st roster.Standing
+	var err error
+	if st.Shift, err = one(t.ctx, t, scanShift, `SELECT `+shiftColumns+` FROM shifts WHERE id = ?`, shiftID); err != nil {
+		return st, wrap(err, "shift %d", shiftID)
+	}
+	st.Theirs = st.Shift.State == roster.ShiftConfirmed && st.Shift.TeacherID == teacher.ID
+	err = t.row(`SELECT g.lead_minutes FROM groups g JOIN classrooms c ON c.group_id = g.id WHERE c.id = ?`, st.Shift.ClassroomID).Scan(&st.LeadMinutes)
+	if err != nil {
+		return st, fmt.Errorf("lead of shift %d: %w", shiftID, err)
+	}
+	if teacher.Linked() {
+		if st.Told, err = t.told(shiftID, teacher.LINEUserID); err != nil {
+			return st, err
+		}
+	}
+	for _, x := range st.Told {
+		if x.Canceled || slices.Contains(st.Works, x.Work) {
+			continue
+		}
+		var same bool
+		err := t.row(`SELECT EXISTS (SELECT 1 FROM shifts WHERE teacher_id = ? AND state = 'confirmed' AND classroom_id = ? AND date = ? AND start_minutes = ? AND end_minutes = ?)`,
+			teacher.ID, x.Work.ClassroomID, x.Work.Date, x.Work.Times.Start, x.Work.Times.End).Scan(&same)
+		if err != nil {
+			return st, fmt.Errorf("shifts like the told one of shift %d: %w", shiftID, err)
+		}
+		if same {
+			st.Works = append(st.Works, x.Work)
+		}
+	}
+	if st.Theirs && teacher.Linked() {
+		st.Reminded, err = s.reminded(t, st, teacher.LINEUserID)
+	}
+	return st, err
+}
+
+// told reads what a LINE user was told about a shift and still counts.
+func (t *tx) told(shiftID int64, lineID string) ([]roster.Told, error) {
+	rows, err := list(t.ctx, t, func(r scanner) (x roster.Told, err error) {
+		err = r.Scan(&x.DeliveryID, &x.Canceled, &x.Work.ClassroomID, &x.Work.Date, &x.Work.Times.Start, &x.Work.Times.End, &x.Certainty)
+		return x, err
+	}, `SELECT delivery_id, canceled, coalesce(classroom_id, 0), coalesce(date, '2000-01-01'), coalesce(start_minutes, 0), coalesce(end_minutes, 0), certainty
+		FROM told WHERE line_id = ? AND shift_id = ? AND certainty <> 'void' ORDER BY delivery_id`, lineID, shiftID)
+	return rows, wrap(err, "what was told of shift %d", shiftID)
+}
+
+// reminded says Standing.Reminded. A notice about another shift counts when it told the same classroom, date and times.
+func (s *Store) reminded(t *tx, st roster.Standing, lineID string) (bool, error) {
+	x := st.Shift
+	var yes bool
+	err := t.row(`SELECT EXISTS (
+		SELECT 1 FROM deliveries d LEFT JOIN told w ON w.delivery_id = d.id
+		WHERE d.line_id = ?1 AND d.kind IN ('shift_reminder', 'shift_correction') AND d.created_at >= ?2
+		AND (d.state <> 'canceled' OR d.code = 'CANCELED_BY_ADMIN')
+		AND ((d.shift_id = ?3 AND d.shift_version = ?4)
+			OR (w.canceled = 0 AND w.certainty <> 'void' AND w.classroom_id = ?5 AND w.date = ?6 AND w.start_minutes = ?7 AND w.end_minutes = ?8))
+		AND NOT EXISTS (SELECT 1 FROM deliveries c WHERE c.shift_id = d.shift_id AND c.line_id = d.line_id AND c.kind = 'shift_cancellation' AND c.id > d.id
+			AND (c.state = 'sent' OR EXISTS (SELECT 1 FROM attempts a WHERE a.delivery_id = c.id AND (a.outcome IS NULL OR a.outcome IN ('unknown', 'interrupted')))))
+		AND d.shift_id IN (SELECT ?3 UNION SELECT o.shift_id FROM told o WHERE o.line_id = ?1 AND o.date = ?6 AND o.certainty <> 'void'))`,
+		lineID, at(st.ReminderFrom(s.loc)), x.ID, x.Version, x.ClassroomID, x.Date, x.Times.Start, x.Times.End).Scan(&yes)
+	return yes, wrap(err, "reminders of shift %d", x.ID)
+}
+
+// settle makes, re-aims or calls off the one live notice of a shift to a teacher, so that it fits what they were told
+// and what is so. Edited says that an edit is the cause, for which a correction waits the undo window.
+func (s *Store) settle(t *tx, shiftID int64, teacher roster.Teacher, edited bool) error {
+	st, err := s.standing(t, shiftID, teacher)
+	if err != nil {
+		return err
+	}
+	kind, deadline := st.Need(t.now, s.loc)
+	cannot := roster.Code("")
+	if kind != "" {
+		cannot = roster.CannotTell(teacher, kind)
+	}
+	live, err := one(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE shift_id = ? AND line_id = ? AND state IN ('pending', 'queued', 'processing')`, shiftID, teacher.LINEUserID)
+	switch {
+	case errors.Is(err, ErrNotFound):
+	case err != nil:
+		return fmt.Errorf("live notice of shift %d: %w", shiftID, err)
+	case live.State == roster.Processing:
+		return nil // the comparison runs again when it leaves
+	default:
+		corrects := kind == roster.ShiftCorrection || kind == roster.ShiftCancellation
+		if corrects && cannot == "" && live.Kind != roster.ShiftReminder && live.FirstTryAt.IsZero() {
+			return t.reaim(live, kind, st.Shift.Version, deadline)
+		}
+		code, err := s.check(t, live)
+		if err != nil || code == "" {
+			return err
+		}
+		if err := t.cancel(live, code, 0); err != nil {
+			return err
+		}
+	}
+	switch {
+	case kind == "":
+		return nil
+	case cannot != "":
+		return t.noteUntold(kind, st.Shift, teacher, deadline, cannot)
+	}
+	stands, err := t.stands(kind, st.Shift.ID, st.Shift.Version, teacher.LINEUserID)
+	if err != nil || stands {
+		return err
+	}
+	due := t.now
+	if edited && kind != roster.ShiftReminder && deadline.Sub(t.now) >= roster.UndoSkipped {
+		due = due.Add(s.opts.UndoWindow)
+	}
+	_, err = s.makeDelivery(t, roster.Delivery{Kind: kind, TeacherID: teacher.ID, ShiftID: shiftID, ShiftVersion: st.Shift.Version, LINEID: teacher.LINEUserID, DueAt: due, DeadlineAt: deadline})
+	return err
+}
+
+// reaim turns a correction or cancellation that was not tried yet to what must be said now. Its due instant stays.
+func (t *tx) reaim(d roster.Delivery, kind roster.DeliveryKind, version int64, deadline time.Time) error {
+	if d.Kind == kind && d.ShiftVersion == version && d.DeadlineAt.Equal(deadline) {
+		return nil
+	}
+	err := t.execOne(errMoved, `UPDATE deliveries SET kind = ?, shift_version = ?, deadline_at = ?, updated_at = ? WHERE id = ? AND state IN ('pending', 'queued') AND first_try_at IS NULL`,
+		kind, version, at(deadline), at(t.now), d.ID)
+	return wrap(err, "re-aim delivery %d", d.ID)
+}
+
+// stands reports whether a notice of that kind stands for a shift's version and a person.
+func (t *tx) stands(kind roster.DeliveryKind, shiftID, version int64, lineID string) (bool, error) {
+	var yes bool
+	err := t.row(`SELECT EXISTS (SELECT 1 FROM deliveries WHERE kind = ? AND shift_id = ? AND shift_version = ? AND line_id = ? AND (state <> 'canceled' OR code = 'CANCELED_BY_ADMIN'))`,
+		kind, shiftID, version, lineID).Scan(&yes)
+	return yes, wrap(err, "standing notices of shift %d", shiftID)
+}
+
+// noteUntold keeps one canceled row for a notice that cannot be sent, per shift, kind and reason.
+func (t *tx) noteUntold(kind roster.DeliveryKind, x roster.Shift, teacher roster.Teacher, deadline time.Time, code roster.Code) error {
+	_, err := t.exec(`INSERT INTO deliveries (kind, state, code, retry_key, teacher_id, shift_id, shift_version, line_id, due_at, deadline_at, created_at, updated_at, finished_at)
+		SELECT ?1, 'canceled', ?2, '', ?3, ?4, ?5, ?6, ?7, ?8, ?7, ?7, ?7
+		WHERE NOT EXISTS (SELECT 1 FROM deliveries WHERE shift_id = ?4 AND teacher_id = ?3 AND kind = ?1 AND state = 'canceled' AND code = ?2)`,
+		kind, code, teacher.ID, x.ID, x.Version, teacher.LINEUserID, at(t.now), at(deadline))
+	return wrap(err, "note what shift %d's teacher cannot be told", x.ID)
+}
+
+// settleEdit compares after a shift was edited: for whom it was, for whom it is, for everybody who was told about it,
+// and for told shifts of theirs that looked or look like it. A new shift has no before.
+func (s *Store) settleEdit(t *tx, before, after roster.Shift) error {
+	type pair struct{ shiftID, teacherID int64 }
+	pairs := map[pair]bool{{after.ID, after.TeacherID}: true}
+	if before.ID != 0 {
+		pairs[pair{after.ID, before.TeacherID}] = true
+	}
+	told, err := list(t.ctx, t, func(r scanner) (p pair, err error) {
+		err = r.Scan(&p.shiftID, &p.teacherID)
+		return p, err
+	}, `SELECT x.shift_id, t.id FROM told x JOIN teachers t ON t.line_user_id = x.line_id WHERE x.shift_id = ?1 AND x.certainty <> 'void'
+		UNION SELECT x.shift_id, t.id FROM told x JOIN teachers t ON t.line_user_id = x.line_id
+		WHERE t.id IN (?2, ?3) AND x.certainty <> 'void' AND x.date IN (?4, ?5)`,
+		after.ID, ref(before.TeacherID), after.TeacherID, cmp.Or(before.Date, after.Date), after.Date)
+	if err != nil {
+		return fmt.Errorf("who was told about shift %d: %w", after.ID, err)
+	}
+	for _, p := range told {
+		pairs[p] = true
+	}
+	for p := range pairs {
+		v, err := teacher(t.ctx, t, p.teacherID)
+		if err != nil {
+			return wrap(err, "teacher %d", p.teacherID)
+		}
+		if err := s.settle(t, p.shiftID, v, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settlePerson compares a shift with what one LINE user was told about it; nobody is compared when no teacher is
+// linked to them now.
+func (s *Store) settlePerson(t *tx, shiftID int64, lineID string) error {
+	v, err := one(t.ctx, t, scanTeacher, `SELECT `+teacherColumns+` FROM teachers WHERE line_user_id = ? AND line_user_id <> ''`, lineID)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("teacher of a LINE user: %w", err)
+	}
+	return s.settle(t, shiftID, v, false)
+}
+
+// settleTeacher compares all that a teacher was told or is to be reminded of, after they were linked, switched on or
+// made active.
+func (s *Store) settleTeacher(t *tx, teacherID int64) error {
+	v, err := teacher(t.ctx, t, teacherID)
+	if err != nil {
+		return wrap(err, "teacher %d", teacherID)
+	}
+	from := roster.DateOf(t.now, s.loc).AddDays(-2)
+	shifts, err := list(t.ctx, t, func(r scanner) (x int64, err error) {
+		err = r.Scan(&x)
+		return x, err
+	}, `SELECT id FROM shifts WHERE teacher_id = ?1 AND state = 'confirmed' AND date BETWEEN ?3 AND ?4
+		UNION SELECT x.shift_id FROM told x JOIN shifts s ON s.id = x.shift_id WHERE x.line_id = ?2 AND ?2 <> '' AND x.certainty <> 'void' AND (x.date >= ?3 OR s.date >= ?3)`,
+		v.ID, v.LINEUserID, from, from.AddDays(5))
+	if err != nil {
+		return fmt.Errorf("shifts of teacher %d: %w", teacherID, err)
+	}
+	for _, shiftID := range shifts {
+		if err := s.settle(t, shiftID, v, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cancelNoticesTo calls off the waiting notices to a LINE user who is no longer linked to that teacher.
+func (s *Store) cancelNoticesTo(t *tx, lineID string, code roster.Code) error {
+	waiting, err := list(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE line_id = ? AND shift_id IS NOT NULL AND state IN ('pending', 'queued')`, lineID)
+	if err != nil {
+		return fmt.Errorf("waiting notices: %w", err)
+	}
+	for _, d := range waiting {
+		if err := t.cancel(d, code, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkNotice is check for the kinds that go to one teacher.
+func (s *Store) checkNotice(t *tx, d roster.Delivery) (roster.Code, error) {
+	v, err := teacher(t.ctx, t, d.TeacherID)
+	if err != nil {
+		return "", wrap(err, "teacher %d", d.TeacherID)
+	}
+	// What was told counts for the LINE user the notice is meant for, whoever is linked to them.
+	as := v
+	as.LINEUserID = d.LINEID
+	st, err := s.standing(t, d.ShiftID, as)
+	if err != nil {
+		return "", err
+	}
+	late := !d.DeadlineAt.After(t.now)
+	if d.Kind == roster.ShiftCancellation {
+		switch {
+		case st.Theirs || !st.Untrue():
+			return roster.CodeNoLongerNeeded, nil
+		case late:
+			return roster.CodeShiftStarted, nil
+		}
+		return linkCode(v, d.LINEID), nil
+	}
+	switch {
+	case st.Shift.State == roster.ShiftDeleted:
+		return roster.CodeShiftDeleted, nil
+	case st.Shift.State != roster.ShiftConfirmed:
+		return roster.CodeShiftNotConfirmed, nil
+	case st.Shift.Version != d.ShiftVersion:
+		return roster.CodeShiftChanged, nil
+	case d.Kind == roster.ShiftCorrection && !st.Untrue():
+		return roster.CodeNoLongerNeeded, nil
+	case late:
+		return roster.CodeShiftStarted, nil
+	case !v.Active():
+		return roster.CodeTeacherInactive, nil
+	}
+	return linkCode(v, d.LINEID), nil
+}
+
+func linkCode(v roster.Teacher, lineID string) roster.Code {
+	switch {
+	case !v.Linked():
+		return roster.CodeTeacherUnlinked
+	case v.LINEUserID != lineID:
+		return roster.CodeTeacherRelinked
+	case !v.NoticesOn:
+		return roster.CodeLINEDisabled
+	}
+	return ""
+}
+
+// freezeNotice builds the message of a notice and notes what it tells.
+func (s *Store) freezeNotice(t *tx, d *roster.Delivery) error {
+	v, err := teacher(t.ctx, t, d.TeacherID)
+	if err != nil {
+		return wrap(err, "teacher %d", d.TeacherID)
+	}
+	st, err := s.standing(t, d.ShiftID, v)
+	if err != nil {
+		return err
+	}
+	tells := roster.Told{DeliveryID: d.ID, Canceled: d.Kind == roster.ShiftCancellation, Work: st.Shift.Work(), Certainty: roster.Maybe}
+	taken, err := s.takeOver(t, d, tells)
+	if err != nil {
+		return err
+	}
+	if !taken {
+		m, err := s.noticeMessage(t, *d, st)
+		if err != nil {
+			return err
+		}
+		if d.Body, err = s.compose.ComposeNotice(m); err != nil {
+			return err
+		}
+	}
+	var classroom, date, start, end any
+	if !tells.Canceled {
+		classroom, date, start, end = tells.Work.ClassroomID, tells.Work.Date, tells.Work.Times.Start, tells.Work.Times.End
+	}
+	_, err = t.exec(`INSERT INTO told (delivery_id, line_id, shift_id, canceled, classroom_id, date, start_minutes, end_minutes, certainty, told_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'maybe', ?)`, d.ID, d.LINEID, d.ShiftID, tells.Canceled, classroom, date, start, end, at(t.now))
+	return wrap(err, "note what delivery %d tells", d.ID)
+}
+
+// noticeMessage puts a notice into names. Before is said only when it is certain what the person was told.
+func (s *Store) noticeMessage(t *tx, d roster.Delivery, st roster.Standing) (roster.NoticeMessage, error) {
+	m := roster.NoticeMessage{Kind: d.Kind, LINEID: d.LINEID}
+	say := func(w roster.Work) (*roster.ToldShift, error) {
+		c, err := classroom(t.ctx, t, w.ClassroomID)
+		return &roster.ToldShift{Classroom: c.Name, Date: w.Date, Times: w.Times}, wrap(err, "classroom %d", w.ClassroomID)
+	}
+	var err error
+	if d.Kind != roster.ShiftCancellation {
+		if m.Now, err = say(st.Shift.Work()); err != nil {
+			return m, err
+		}
+	}
+	certain := true
+	var sure *roster.Told
+	for i, x := range st.Told {
+		certain = certain && x.Certainty == roster.Sure
+		if !x.Canceled {
+			sure = &st.Told[i]
+			if !slices.Contains(m.Dates, x.Work.Date) {
+				m.Dates = append(m.Dates, x.Work.Date)
+			}
+		}
+	}
+	if certain && sure != nil && d.Kind != roster.ShiftReminder {
+		if m.Before, err = say(sure.Work); err != nil {
+			return m, err
+		}
+	}
+	err = t.row(`SELECT coalesce((SELECT p.document_id FROM publications p JOIN classrooms c ON c.group_id = p.group_id
+		WHERE c.id = ? AND p.month = ? ORDER BY p.number DESC LIMIT 1), '')`, st.Shift.ClassroomID, st.Shift.Date.MonthOf()).Scan(&m.DocumentID)
+	return m, wrap(err, "newest publication for shift %d", d.ShiftID)
+}
+
+// takeOver lets a notice continue a canceled one that tells the same and may have arrived, if nothing else about the
+// shift was tried to that person since and the key still lives: with its key and bytes LINE answers 409 if it did.
+func (s *Store) takeOver(t *tx, d *roster.Delivery, tells roster.Told) (bool, error) {
+	before, err := one(t.ctx, t, scanDelivery, `SELECT `+qualify("d", deliveryColumns)+` FROM deliveries d
+		WHERE d.shift_id = ? AND d.line_id = ? AND d.id <> ? AND d.first_try_at IS NOT NULL
+		ORDER BY (SELECT max(a.started_at) FROM attempts a WHERE a.delivery_id = d.id) DESC, d.id DESC LIMIT 1`, d.ShiftID, d.LINEID, d.ID)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("earlier notice of shift %d: %w", d.ShiftID, err)
+	}
+	if before.State != roster.Canceled || before.Kind != d.Kind || roster.KeyExpired(t.now, before.KeyFirstTryAt, s.opts.RetryKeyTTL) {
+		return false, nil
+	}
+	maybe, err := t.mayHaveArrived(before.ID)
+	if err != nil || !maybe {
+		return false, err
+	}
+	told, err := t.told(d.ShiftID, d.LINEID)
+	if err != nil {
+		return false, err
+	}
+	same := slices.ContainsFunc(told, func(x roster.Told) bool {
+		return x.DeliveryID == before.ID && x.Canceled == tells.Canceled && (x.Canceled || x.Work == tells.Work)
+	})
+	if !same {
+		return false, nil
+	}
+	d.RetryKey, d.Body, d.FirstTryAt, d.KeyFirstTryAt = before.RetryKey, before.Body, before.FirstTryAt, before.KeyFirstTryAt
+	return true, nil
+}
+
+// tell writes what the end of a try means for what its person was told: all else about the shift counts no more once
+// LINE accepted it, and nothing of it once it is certain that it was refused.
+func (t *tx) tell(d roster.Delivery, outcome roster.Outcome) error {
+	switch outcome {
+	case roster.Accepted:
+		if _, err := t.exec(`UPDATE told SET certainty = CASE WHEN delivery_id = ?1 THEN 'sure' ELSE 'void' END, told_at = CASE WHEN delivery_id = ?1 THEN ?4 ELSE told_at END
+			WHERE line_id = ?2 AND shift_id = ?3 AND (certainty <> 'void' OR delivery_id = ?1)`, d.ID, d.LINEID, d.ShiftID, at(t.now)); err != nil {
+			return fmt.Errorf("note that delivery %d was told: %w", d.ID, err)
+		}
+	case roster.Refused:
+		maybe, err := t.mayHaveArrived(d.ID)
+		if err != nil || maybe {
+			return err
+		}
+		if _, err := t.exec(`UPDATE told SET certainty = 'void' WHERE delivery_id = ?`, d.ID); err != nil {
+			return fmt.Errorf("note that delivery %d was not told: %w", d.ID, err)
+		}
+	}
+	return nil
+}
+
+// reopenTold lets a notice that was refused before, and is tried again, count as maybe told.
+func (t *tx) reopenTold(d roster.Delivery) error {
+	_, err := t.exec(`UPDATE told SET certainty = 'maybe' WHERE delivery_id = ? AND certainty = 'void'`, d.ID)
+	return wrap(err, "reopen what delivery %d tells", d.ID)
+}
