@@ -43,7 +43,7 @@ type testSite struct {
 // newSite serves a site with one admin, whose clock stands at dbtest.Start.
 func newSite(t *testing.T) *testSite {
 	t.Helper()
-	store, clock := dbtest.Open(t)
+	store, clock := dbtest.Open(t, func(o *db.Options) { o.Compose = dbtest.PlainComposer{} })
 	log := &logBuffer{}
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	a := auth.New(auth.Options{Store: store, Clock: clock, BaseURL: "http://127.0.0.1", Logger: logger})
