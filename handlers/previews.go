@@ -8,14 +8,12 @@ import (
 	"image/png"
 	"net/http"
 	"strconv"
-	"sync"
 
 	"github.com/labstack/echo/v4"
 
 	"shiftpost/db"
 	"shiftpost/db/roster"
 	"shiftpost/jobs/render"
-	"shiftpost/static"
 	"shiftpost/views"
 	"shiftpost/views/sheet"
 )
@@ -25,17 +23,8 @@ type Renderer interface {
 	PNG(ctx context.Context, p render.Page) (render.Image, error)
 }
 
-const (
-	// pictureScale is device pixels per CSS pixel of a sheet's picture.
-	pictureScale = 2
-	// maxPictureBytes is the most that LINE takes for an image; our viewer need not take more.
-	maxPictureBytes = 10 << 20
-)
-
-// pictureFonts are the rules by which a sheet finds its fonts in the renderer.
-var pictureFonts = sync.OnceValue(func() string {
-	return static.FontCSS(func(name string) string { return "/fonts/" + name })
-})
+// maxPictureBytes is the most that LINE takes for an image; our viewer need not take more.
+const maxPictureBytes = 10 << 20
 
 // Reasons why a picture that was drawn cannot be used.
 var (
@@ -79,13 +68,13 @@ func (s *Site) stored(pages []roster.Image) bool {
 
 // drawAnew draws all pages before it stores one, and stores all before it says so in the database.
 func (s *Site) drawAnew(ctx context.Context, of roster.Sheet, hash string) ([]roster.Image, error) {
-	htmls, err := sheet.Pages(ctx, of, s.loc, pictureFonts())
+	htmls, err := sheet.Pages(ctx, of, s.loc, render.FontStyles)
 	if err != nil {
 		return nil, err
 	}
 	var images []render.Image
 	for i, p := range htmls {
-		image, err := s.renderer.PNG(ctx, render.Page{HTML: p.HTML, Width: sheet.Width, Scale: pictureScale})
+		image, err := s.renderer.PNG(ctx, render.Page{HTML: p.HTML, Width: sheet.Width, Scale: sheet.Scale})
 		if err != nil {
 			return nil, fmt.Errorf("draw page %d of the sheet of %s: %w", i+1, of.Snapshot.Month, err)
 		}
@@ -119,7 +108,7 @@ func checkPicture(image render.Image) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", errPicture, err)
-	case c.Width != sheet.Width*pictureScale || c.Height < 1 || c.Width != image.Width || c.Height != image.Height:
+	case c.Width != sheet.Width*sheet.Scale || c.Height < 1 || c.Width != image.Width || c.Height != image.Height:
 		return fmt.Errorf("%w: %d × %d, said to be %d × %d", errPicture, c.Width, c.Height, image.Width, image.Height)
 	case !bytes.HasSuffix(image.PNG, []byte("IEND\xaeB`\x82")):
 		return fmt.Errorf("%w: cut off", errPicture)
@@ -189,4 +178,3 @@ func (s *Site) sendPicture(c echo.Context, pages []roster.Image) error {
 	}
 	return c.Blob(http.StatusOK, "image/png", content)
 }
-

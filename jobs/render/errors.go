@@ -20,8 +20,8 @@ var (
 	// ErrTooBig says that the page has more than MaxPixels.
 	ErrTooBig = errors.New("page too big for a picture")
 
-	// ErrFont says that a font the page uses is missing or broken, so text
-	// would be in another face than the one chosen.
+	// ErrFont says that a font the page uses is missing or broken, or the style
+	// sheet that names it, so text would be in another face than the one chosen.
 	ErrFont = errors.New("font not usable")
 
 	// ErrClosed says that Close was called.

@@ -229,6 +229,17 @@ func TestAFontThatIsMissingOrBrokenFailsThePicture(t *testing.T) {
 	}
 }
 
+func TestAStyleSheetThatIsNotThereFailsThePicture(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t, render.Options{})
+	for _, href := range []string{"/nowhere.css", "@font-face{}"} {
+		html := []byte(`<!doctype html><link rel="stylesheet" href="` + href + `"><p>2026`)
+		if _, err := s.PNG(t.Context(), render.Page{HTML: html, Width: 100, Scale: 1}); !errors.Is(err, render.ErrFont) {
+			t.Errorf("a page that links to %s: %v, want ErrFont", href, err)
+		}
+	}
+}
+
 func TestNothingOutsideIsEverAskedForAnything(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, render.Options{})
