@@ -46,7 +46,9 @@ const (
 		if (face.status === "error") failed.push(face.family + " " + face.weight + " " + face.unicodeRange.slice(0, 20));
 	}
 	for (const link of document.querySelectorAll("link[rel~=stylesheet]")) {
-		if (!link.sheet?.cssRules.length && link.href.startsWith("` + origin + `")) failed.push("no style sheet " + link.getAttribute("href").slice(0, 40));
+		let there = false;
+		try { there = link.sheet.cssRules.length > 0 } catch {} // a sheet that could not be loaded may not be read
+		if (!there && link.href.startsWith("` + origin + `")) failed.push("no style sheet " + link.getAttribute("href").slice(0, 40));
 	}
 	({loading: loading, failed: failed.slice(0, 3)});
 }`
