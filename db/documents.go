@@ -14,43 +14,53 @@ import (
 // The teacher's own shifts come from every month that has a publication, of all groups, from the document's month or
 // the day before the present one on, whichever is earlier: a shift of yesterday may still run.
 func (s *Store) Document(ctx context.Context, documentID string, teacherID int64) (roster.Document, error) {
-	p, err := s.PublicationByDocument(ctx, documentID)
+	var d roster.Document
+	err := s.inRead(ctx, func(q querier) (err error) {
+		d, err = document(ctx, q, documentID, teacherID, roster.DateOf(s.Now(), s.loc))
+		return err
+	})
+	return d, wrap(err, "document")
+}
+
+func document(ctx context.Context, q querier, documentID string, teacherID int64, today roster.Date) (roster.Document, error) {
+	p, err := publication(ctx, q, `document_id = ?`, documentID)
 	if err != nil {
 		return roster.Document{}, err
 	}
 	d := roster.Document{Publication: p, NewestNumber: p.Number, NewestDocumentID: p.DocumentID}
-	g, err := s.Group(ctx, p.GroupID)
+	g, err := group(ctx, q, p.GroupID)
 	if err != nil {
-		return d, fmt.Errorf("document of publication %d: %w", p.ID, err)
+		return d, wrap(err, "group %d", p.GroupID)
 	}
 	d.GroupName = g.Name
-	number, newest, err := s.NewestNumber(ctx, p.GroupID, p.Month)
-	if err != nil {
-		return d, fmt.Errorf("document of publication %d: %w", p.ID, err)
+	newest, err := newestPublication(ctx, q, p.GroupID, p.Month)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return d, wrap(err, "newest publication")
 	}
-	if number > p.Number {
-		d.NewestNumber, d.NewestDocumentID = number, newest
+	if newest.Number > p.Number {
+		d.NewestNumber, d.NewestDocumentID = newest.Number, newest.DocumentID
 	}
 	if teacherID == 0 {
 		return d, nil
 	}
-	from := roster.DateOf(s.Now(), s.loc).AddDays(-1).MonthOf()
+	from := today.AddDays(-1).MonthOf()
 	if p.Month.First().Before(from.First()) {
 		from = p.Month
 	}
-	if d.Own, err = ownMonths(ctx, s.read, teacherID, from); err != nil {
-		return d, fmt.Errorf("document of publication %d: %w", p.ID, err)
+	if d.Own, err = ownMonths(ctx, q, teacherID, from); err != nil {
+		return d, err
 	}
-	if d.Live, err = ownPart(ctx, s.read, p.GroupID, p.Month, teacherID); err != nil {
-		return d, fmt.Errorf("document of publication %d: %w", p.ID, err)
+	if d.Live, err = ownPart(ctx, q, p.GroupID, p.Month, teacherID); err != nil {
+		return d, err
 	}
-	if d.Receipt, err = receipt(ctx, s.read, p.ID, teacherID); err != nil {
-		return d, fmt.Errorf("document of publication %d: %w", p.ID, err)
+	if d.Receipt, err = receipt(ctx, q, p.ID, teacherID); err != nil {
+		return d, err
 	}
-	if d.LastConfirmed, err = confirmation(ctx, s.read, p, d.NewestNumber, teacherID, d.Live); err != nil {
-		return d, fmt.Errorf("document of publication %d: %w", p.ID, err)
+	if d.LastConfirmed, err = confirmation(ctx, q, p, d.NewestNumber, teacherID, d.Live); err != nil {
+		return d, err
 	}
-	return d, nil
+	d.HasCalendar, err = hasCalendar(ctx, q, teacherID)
+	return d, err
 }
 
 // ownMonths reads what a teacher works in each published month from one on. Months in which they neither work nor

@@ -120,3 +120,24 @@ func (s *Store) RestoreTeacher(ctx context.Context, teacherID int64) error {
 	})
 	return wrap(err, "restore teacher %d", teacherID)
 }
+
+// SetNotices switches the notices of an active teacher on or off, as they wish. The error is ErrNotFound.
+func (s *Store) SetNotices(ctx context.Context, teacherID int64, on bool) error {
+	err := s.inTx(ctx, func(t *tx) error {
+		v, err := teacher(t.ctx, t, teacherID)
+		switch {
+		case err != nil:
+			return err
+		case !v.Active():
+			return ErrNotFound
+		case v.NoticesOn == on:
+			return nil
+		}
+		err = t.execOne(ErrNotFound, `UPDATE teachers SET notices_on = ?, edit_number = edit_number + 1, updated_at = ? WHERE id = ?`, on, at(t.now), teacherID)
+		if err != nil {
+			return err
+		}
+		return s.settleTeacher(t, teacherID)
+	})
+	return wrap(err, "set notices of teacher %d", teacherID)
+}

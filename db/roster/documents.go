@@ -18,6 +18,8 @@ type Document struct {
 	// Receipt is the teacher's for this publication, LastConfirmed the last one for any of the month; nil for none.
 	Receipt       Receipt
 	LastConfirmed *Confirmation
+	// HasCalendar says that the teacher subscribes to their shifts by a secret address.
+	HasCalendar bool
 	// Own are the teacher's published months that may still matter, by month, then group. It is empty for an admin.
 	Own []OwnMonth
 }
