@@ -234,9 +234,9 @@ func TestPresentGroupIsTheOneLookedAtLast(t *testing.T) {
 	if _, err := ts.store.CreateGroup(t.Context(), db.GroupEdit{Name: "南グループ", LeadMinutes: 60}); err != nil {
 		t.Fatal(err)
 	}
-	ts.get("/settings").contains(`href="/groups/1/months/2027-01"`, "グループを切り替える（いまは駅前・本町グループ）")
+	ts.get("/settings").contains(`href="/groups/1/months/2027-01"`, "駅前・本町グループ（グループを切り替える）")
 	ts.get("/groups/2").wantRedirect("/groups/2/months/2027-01")
-	ts.get("/settings").contains(`href="/groups/2/months/2027-01"`, "グループを切り替える（いまは南グループ）")
+	ts.get("/settings").contains(`href="/groups/2/months/2027-01"`, "南グループ（グループを切り替える）")
 	ts.get("/").wantRedirect("/groups/2/months/2027-01")
 	ts.post("/groups/2/archive", nil).wantRedirect("/groups")
 	ts.get("/").wantRedirect("/groups/1/months/2027-01")
