@@ -143,7 +143,7 @@ func (r logRow) preset() string {
 
 type webhookRow struct {
 	Webhook
-	Events []string
+	Types []string
 }
 
 // look collects the page. With s.mu held.
@@ -201,7 +201,7 @@ func (s *Simulator) look(c choice) screen {
 	}
 	if c.All {
 		for _, w := range slices.Backward(s.st.Webhooks) {
-			v.Webhooks = append(v.Webhooks, webhookRow{Webhook: *w, Events: w.eventTypes()})
+			v.Webhooks = append(v.Webhooks, webhookRow{Webhook: *w, Types: w.Events()})
 			if len(v.Webhooks) == shownRequests {
 				break
 			}
@@ -268,7 +268,8 @@ func (s *Simulator) name(id string) string {
 	return ""
 }
 
-func (w *Webhook) eventTypes() []string {
+// Events returns the types of the events of a call, in their order.
+func (w Webhook) Events() []string {
 	var b struct {
 		Events []struct {
 			Type string `json:"type"`

@@ -1,6 +1,7 @@
 package linesim
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -277,6 +278,20 @@ func (s *Simulator) watch() (<-chan struct{}, func()) {
 		delete(s.watchers, c)
 		s.mu.Unlock()
 	}
+}
+
+// Until waits until a condition is true, which is asked now and after each change of the simulator.
+func (s *Simulator) Until(ctx context.Context, holds func() bool) error {
+	changes, end := s.watch()
+	defer end()
+	for !holds() {
+		select {
+		case <-changes:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
 }
 
 func (s *Simulator) user(id string) *User {

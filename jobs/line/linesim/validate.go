@@ -28,11 +28,23 @@ const (
 	maxImageURL    = 2000
 )
 
-// LINE's words about fields.
+// LINE's words about fields. Those in lower case are about Flex containers. Documented or seen in reports, such as
+// https://github.com/line/line-bot-sdk-go/issues/657 , https://github.com/line/line-bot-sdk-python/issues/314 and
+// https://github.com/bottenderjs/messaging-apis/pull/171 (December 2026); the others are marked [sim].
 const (
-	msgEmpty    = "May not be empty"
-	msgRequired = "must be specified"
+	msgEmpty        = "May not be empty"
+	msgProperty     = "invalid property"
+	msgURIScheme    = "invalid uri scheme"
+	msgURI          = "invalid uri"                           // [sim]
+	msgRequired     = "must be specified"                     // [sim]
+	msgUnknownField = "unknown field"                         // [sim]
+	msgTextEmpty    = "must be non-empty text"                // [sim]
+	msgTooLong      = "must not be longer than %d characters" // [sim]
+	msgTooBig       = "too large"                             // [sim]
 )
+
+// messageTypes are the types of message objects.
+var messageTypes = []string{"text", "textV2", "sticker", "image", "video", "audio", "location", "imagemap", "template", "flex", "coupon"}
 
 func msgLength(max int) string { return fmt.Sprintf("Length must be between 0 and %d", max) }
 
@@ -89,7 +101,7 @@ func checkMessages(objects []json.RawMessage) (reply, bool) {
 			}
 		case "video", "audio", "location", "imagemap", "template", "coupon": // taken as they are: the product sends none
 		default:
-			return refuse(http.StatusBadRequest, fmt.Sprintf("The property, '%s', in the request body is invalid (line: -, column: -)", at("type"))), false
+			found = append(found, detail{"Must be one of the following values: [" + strings.Join(messageTypes, ", ") + "]", at("type")})
 		}
 	}
 	if len(found) > 0 {
@@ -121,7 +133,7 @@ func checkFlex(raw json.RawMessage) []detail {
 	}
 	f := &flexCheck{}
 	if json.Unmarshal(raw, &c) != nil {
-		f.add("unknown container", "/") // [sim]
+		f.add(msgProperty, "/type")
 		return f.found
 	}
 	switch c.Type {
@@ -132,13 +144,13 @@ func checkFlex(raw json.RawMessage) []detail {
 			f.add(fmt.Sprintf("size must be between 1 and %d", maxCarousel), "/contents")
 		}
 		if len(raw) > maxFlexBytes {
-			f.add("too large", "/")
+			f.add(msgTooBig, "/")
 		}
 		for i, b := range c.Contents {
 			f.bubble(b, fmt.Sprintf("/contents/%d", i))
 		}
 	default:
-		f.add("unknown container", "/")
+		f.add(msgProperty, "/type")
 	}
 	return f.found
 }
@@ -179,7 +191,7 @@ func (f *flexCheck) one(o object, field, path string, allowed ...string) {
 		return
 	}
 	if !slices.Contains(allowed, word(o, field)) {
-		f.add("invalid property", path+"/"+field)
+		f.add(msgProperty, path+"/"+field)
 	}
 }
 
@@ -190,7 +202,7 @@ func (f *flexCheck) form(o object, field, path string, re *regexp.Regexp) {
 		return
 	}
 	if !re.MatchString(word(o, field)) {
-		f.add("invalid property", path+"/"+field)
+		f.add(msgProperty, path+"/"+field)
 	}
 }
 
@@ -204,11 +216,11 @@ var (
 func (f *flexCheck) bubble(raw json.RawMessage, path string) {
 	var o object
 	if json.Unmarshal(raw, &o) != nil || word(o, "type") != "bubble" {
-		f.add("unknown container", path)
+		f.add(msgProperty, path+"/type")
 		return
 	}
 	if len(raw) > maxBubbleBytes {
-		f.add("too large", path) // [sim] the words; the limit is documented
+		f.add(msgTooBig, path)
 	}
 	f.one(o, "size", path, "nano", "micro", "deca", "hecto", "kilo", "mega", "giga")
 	f.one(o, "direction", path, "ltr", "rtl")
@@ -227,7 +239,7 @@ func (f *flexCheck) bubble(raw json.RawMessage, path string) {
 			}
 		case "type", "size", "direction", "styles", "action":
 		default:
-			f.add("unknown field", path+"/"+field)
+			f.add(msgUnknownField, path+"/"+field)
 		}
 	}
 	if blocks == 0 {
@@ -250,25 +262,24 @@ var flexFields = map[string]string{
 	"span":      "text color size weight style decoration",
 	"separator": "margin color",
 	"filler":    "flex",
-	"spacer":    "size",
 }
 
 func (f *flexCheck) component(raw json.RawMessage, path string, allowed ...string) {
 	var o object
 	if json.Unmarshal(raw, &o) != nil {
-		f.add("invalid component", path)
+		f.add(msgProperty, path)
 		return
 	}
 	kind := word(o, "type")
 	fields, known := flexFields[kind]
 	if !known || !slices.Contains(allowed, kind) {
-		f.add("unknown component", path)
+		f.add(msgProperty, path)
 		return
 	}
 	has := strings.Fields(fields)
 	for field := range o {
 		if field != "type" && !slices.Contains(has, field) {
-			f.add("unknown field", path+"/"+field)
+			f.add(msgUnknownField, path+"/"+field)
 		}
 	}
 	for _, field := range []string{"color", "backgroundColor", "borderColor"} {
@@ -280,7 +291,7 @@ func (f *flexCheck) component(raw json.RawMessage, path string, allowed ...strin
 	if raw, ok := o["flex"]; ok && !bytes.Equal(raw, []byte("null")) {
 		var n int
 		if json.Unmarshal(raw, &n) != nil || n < 0 {
-			f.add("invalid property", path+"/flex")
+			f.add(msgProperty, path+"/flex")
 		}
 	}
 	if raw, ok := o["action"]; ok && kind != "button" && !bytes.Equal(raw, []byte("null")) {
@@ -306,7 +317,7 @@ func (f *flexCheck) component(raw json.RawMessage, path string, allowed ...strin
 		var spans []json.RawMessage
 		json.Unmarshal(o["contents"], &spans)
 		if s, ok := str(o, "text"); (!ok || s == "") && len(spans) == 0 {
-			f.add("must be non-empty text", path+"/text")
+			f.add(msgTextEmpty, path+"/text")
 		}
 		for i, c := range spans {
 			f.component(c, fmt.Sprintf("%s/contents/%d", path, i), "span")
@@ -314,24 +325,26 @@ func (f *flexCheck) component(raw json.RawMessage, path string, allowed ...strin
 	case "span":
 		f.form(o, "size", path, flexSize)
 		if s, ok := str(o, "text"); !ok || s == "" {
-			f.add("must be non-empty text", path+"/text")
+			f.add(msgTextEmpty, path+"/text")
 		}
 	case "image", "icon", "video":
-		if u := word(o, "url"); !strings.HasPrefix(u, "https://") || utf16Len(u) > maxImageURL {
-			f.add("invalid uri", path+"/url")
+		if u := word(o, "url"); !strings.HasPrefix(u, "https://") {
+			f.add(msgURIScheme, path+"/url")
+		} else if utf16Len(u) > maxImageURL {
+			f.add(fmt.Sprintf(msgTooLong, maxImageURL), path+"/url")
 		}
 	}
 }
 
 func (f *flexCheck) box(o object, path string) {
 	layout := word(o, "layout")
-	children := []string{"box", "button", "image", "video", "text", "separator", "filler", "spacer"}
+	children := []string{"box", "button", "image", "video", "text", "separator", "filler"}
 	switch layout {
 	case "vertical", "horizontal":
 	case "baseline":
-		children = []string{"icon", "text", "filler", "spacer"}
+		children = []string{"icon", "text", "filler"}
 	default:
-		f.add("invalid property", path+"/layout")
+		f.add(msgProperty, path+"/layout")
 	}
 	f.form(o, "spacing", path, flexMargin)
 	for _, field := range []string{"paddingAll", "paddingTop", "paddingBottom", "paddingStart", "paddingEnd"} {
@@ -352,7 +365,7 @@ func (f *flexCheck) box(o object, path string) {
 func (f *flexCheck) action(raw json.RawMessage, path string, labelled bool) {
 	var o object
 	if json.Unmarshal(raw, &o) != nil {
-		f.add("invalid action", path)
+		f.add(msgProperty, path)
 		return
 	}
 	label := word(o, "label")
@@ -360,12 +373,12 @@ func (f *flexCheck) action(raw json.RawMessage, path string, labelled bool) {
 		f.add(msgRequired, path+"/label")
 	}
 	if graphemes(label) > maxLabel {
-		f.add(fmt.Sprintf("must not be longer than %d characters", maxLabel), path+"/label")
+		f.add(fmt.Sprintf(msgTooLong, maxLabel), path+"/label")
 	}
 	switch word(o, "type") {
 	case "uri":
-		if !validURI(word(o, "uri")) {
-			f.add("invalid uri", path+"/uri")
+		if message := wrongURI(word(o, "uri")); message != "" {
+			f.add(message, path+"/uri")
 		}
 	case "postback":
 		if d := word(o, "data"); d == "" || utf16Len(d) > maxPostback {
@@ -377,33 +390,39 @@ func (f *flexCheck) action(raw json.RawMessage, path string, labelled bool) {
 		}
 	case "datetimepicker", "camera", "cameraRoll", "location", "richmenuswitch", "clipboard":
 	default:
-		f.add("unknown action", path)
+		f.add(msgProperty, path+"/type")
 	}
 }
 
-// validURI: http, https, line and tel, percent-encoded, at most 1,000 characters.
+// wrongURI says what is wrong with an action's address: http, https, line and tel, percent-encoded, at most 1,000
+// characters.
 // Source: https://developers.line.biz/en/reference/messaging-api/#uri-action
-func validURI(s string) bool {
-	if s == "" || len(s) > maxURI {
-		return false
+func wrongURI(s string) string {
+	if len(s) > maxURI {
+		return fmt.Sprintf(msgTooLong, maxURI)
 	}
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] >= utf8.RuneSelf {
-			return false
+			return msgURI
 		}
 	}
 	u, err := url.Parse(s)
-	if err != nil {
-		return false
+	if err != nil || s == "" {
+		return msgURI
 	}
 	switch u.Scheme {
 	case "http", "https", "line":
-		return u.Host != ""
+		if u.Host == "" {
+			return msgURI
+		}
 	case "tel":
-		return u.Opaque != "" || u.Path != ""
+		if u.Opaque == "" && u.Path == "" {
+			return msgURI
+		}
 	default:
-		return false
+		return msgURIScheme
 	}
+	return ""
 }
 
 // graphemes counts what a person calls characters, near enough for a label: a rune that only changes the one before it
