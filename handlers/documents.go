@@ -15,28 +15,71 @@ import (
 	"shiftpost/views"
 )
 
-// showDocument shows a publication: to a teacher with their own shifts, to an admin without.
+// showDocument shows a publication: to a teacher with their own shifts, to an admin without. It notes the first time
+// that a teacher opens it.
 func (s *Site) showDocument(c echo.Context) error {
-	r := c.Request()
-	ctx := r.Context()
-	teacher, err := auth.Teacher(ctx)
-	if err != nil {
-		teacher = roster.Teacher{}
-	}
+	ctx := c.Request().Context()
+	teacher := reader(c)
 	d, err := s.store.Document(ctx, c.Param("documentId"), teacher.ID)
 	if err != nil {
 		return err
 	}
+	if teacher.ID != 0 && d.Receipt.OpenedAt.IsZero() && c.Request().Method == http.MethodGet {
+		if err := s.store.RecordOpening(ctx, d.Publication.ID, teacher.ID); err != nil {
+			return err
+		}
+	}
+	return s.drawDocument(c, http.StatusOK, d, false)
+}
+
+// reader is the teacher who looks, zero when an admin does.
+func reader(c echo.Context) roster.Teacher {
+	teacher, err := auth.Teacher(c.Request().Context())
+	if err != nil {
+		return roster.Teacher{}
+	}
+	return teacher
+}
+
+// drawDocument answers with a document. Overtaken says that a confirmation was not noted.
+func (s *Site) drawDocument(c echo.Context, status int, d roster.Document, overtaken bool) error {
+	r := c.Request()
+	teacher := reader(c)
 	page, err := views.NewDocumentPage(d, teacher, s.clock.Now(), s.loc)
 	if err != nil {
 		return err
 	}
+	page.Overtaken = overtaken
 	page.Base = viewerPath + "/documents/"
-	if r.Header.Get("Sec-Fetch-Dest") == "document" {
+	if navigates(r) {
 		page.Base = "/viewer/documents/"
 	}
+	page.ShiftCalendar = s.shiftCalendars(teacher.ID)
 	c.Response().Header().Set("Cache-Control", "no-store")
-	return s.renderViewer(c, http.StatusOK, page.Title(ctx), views.DocumentView(page))
+	return s.renderViewer(c, status, page.Title(r.Context()), views.DocumentView(page))
+}
+
+// confirmDocument notes that a teacher confirmed a publication and their own shifts.
+func (s *Site) confirmDocument(c echo.Context) error {
+	f, err := readForm(c)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	teacher := reader(c)
+	documentID := c.Param("documentId")
+	err = s.store.Confirm(ctx, documentID, teacher.ID, f.text("shown"))
+	if errors.Is(err, db.ErrSheetChanged) || errors.Is(err, db.ErrOutdated) {
+		d, err := s.store.Document(ctx, documentID, teacher.ID)
+		if err != nil {
+			return err
+		}
+		return s.drawDocument(c, http.StatusConflict, d, true)
+	}
+	if err != nil {
+		return err
+	}
+	return c.Redirect(http.StatusSeeOther, "/viewer/documents/"+documentID)
 }
 
 // showDocumentPage answers the picture of one page, exactly as it was rendered for the publication; with ?download as a
@@ -62,7 +105,12 @@ func (s *Site) showDocumentPage(c echo.Context) error {
 	h := c.Response().Header()
 	h.Set("Cache-Control", "private, no-store")
 	if c.Request().URL.Query().Has("download") {
-		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": views.PageFileName(ctx, p, image)}))
+		h.Set("Content-Disposition", attachment(views.PageFileName(ctx, p, image)))
 	}
 	return c.Blob(http.StatusOK, "image/png", content)
+}
+
+// attachment tells browsers to keep what comes under a name.
+func attachment(name string) string {
+	return mime.FormatMediaType("attachment", map[string]string{"filename": name})
 }

@@ -94,7 +94,8 @@ func (s *Site) forAdmins() []route {
 
 // sessionless reports whether a request is answered without looking at a session.
 func sessionless(path string) bool {
-	return path == "/healthz" || strings.HasPrefix(path, static.Prefix) || path == viewerPath || strings.HasPrefix(path, viewerPath+"/")
+	return path == "/healthz" || strings.HasPrefix(path, static.Prefix) || path == viewerPath || strings.HasPrefix(path, viewerPath+"/") ||
+		strings.HasPrefix(path, "/calendars/")
 }
 
 func (s *Site) register() {

@@ -6,6 +6,7 @@
 package handlers
 
 import (
+	"crypto/rand"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -49,11 +50,13 @@ type Site struct {
 	baseURL  string
 	log      *slog.Logger
 	echo     *echo.Echo
+
+	calendarKey []byte // signs the addresses of calendar files
 }
 
 // New makes a site. It starts nothing: it is an http.Handler.
 func New(o Options) *Site {
-	s := &Site{store: o.Store, auth: o.Auth, files: o.Files, viewer: o.Viewer, renderer: o.Renderer, wake: o.Wake, clock: o.Clock, loc: o.Location, baseURL: strings.TrimSuffix(o.BaseURL, "/"), log: o.Logger}
+	s := &Site{store: o.Store, auth: o.Auth, files: o.Files, viewer: o.Viewer, renderer: o.Renderer, wake: o.Wake, clock: o.Clock, loc: o.Location, baseURL: strings.TrimSuffix(o.BaseURL, "/"), log: o.Logger, calendarKey: []byte(rand.Text())}
 	if s.clock == nil {
 		s.clock = clockwork.NewRealClock()
 	}

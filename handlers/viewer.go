@@ -49,18 +49,38 @@ func (s *Site) forTeachers() []route {
 	return append(routes, []route{
 		{http.MethodPost, "/viewer/session", s.ofTeacher(s.createViewerSession)},
 		{http.MethodGet, "/viewer/documents/:documentId", s.ofTeacher(requireViewer(s.showDocument))},
+		{http.MethodPost, "/viewer/documents/:documentId/confirmation", s.ofTeacher(requireTeacher(s.confirmDocument))},
+		{http.MethodPost, "/viewer/notices", s.ofTeacher(requireTeacher(s.switchNotices))},
+		{http.MethodPost, "/viewer/calendar", s.ofTeacher(requireTeacher(s.createCalendar))},
+		{http.MethodDelete, "/viewer/calendar", s.ofTeacher(requireTeacher(s.deleteCalendar))},
+		{http.MethodGet, "/calendars/:file", s.inViewer(s.showCalendar)},
+		{http.MethodGet, "/calendars/shifts/:file", s.inViewer(s.showShiftCalendar)},
 		{http.MethodGet, "/viewer/documents/:documentId/pages/:page", s.ofTeacher(requireViewer(s.showDocumentPage))},
 	}...)
 }
 
 // ofTeacher puts the teacher's session on a request, and answers its errors as the viewer does.
 func (s *Site) ofTeacher(next echo.HandlerFunc) echo.HandlerFunc {
-	next = s.viewer.Sessions.Load(s.viewer.Sessions.Identify(next))
+	return s.inViewer(s.viewer.Sessions.Load(s.viewer.Sessions.Identify(next)))
+}
+
+// inViewer answers a request's errors as the viewer does.
+func (s *Site) inViewer(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if err := next(c); err != nil {
 			return s.showViewerProblem(c, err)
 		}
 		return nil
+	}
+}
+
+// requireTeacher refuses who is no teacher, admins too, with auth.ErrNoTeacher or auth.ErrStranger.
+func requireTeacher(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if _, err := auth.Teacher(c.Request().Context()); err != nil {
+			return err
+		}
+		return next(c)
 	}
 }
 
@@ -130,6 +150,23 @@ func (s *Site) createViewerSession(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
+// switchNotices switches a teacher's LINE notices on or off.
+func (s *Site) switchNotices(c echo.Context) error {
+	f, err := readForm(c)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	t := reader(c)
+	t.NoticesOn = f.text("notices") == "on"
+	if err := s.store.SetNotices(ctx, t.ID, t.NoticesOn); err != nil {
+		return err
+	}
+	s.wake()
+	c.Response().Header().Set("Cache-Control", "no-store")
+	return s.renderViewer(c, http.StatusOK, text.T(ctx, "viewer.notices.title"), views.ViewerNotices(t))
+}
+
 // viewerProblemOf says how the viewer answers an error: the status, the reason for the script, and the key of the
 // sentences below "viewer.problems.". Everything else is answered as on the admin site, in the viewer's clothes.
 func viewerProblemOf(err error) (status int, reason string) {
@@ -144,6 +181,8 @@ func viewerProblemOf(err error) (status int, reason string) {
 		return http.StatusForbidden, "stranger"
 	case errors.Is(err, line.ErrNotAsked):
 		return http.StatusServiceUnavailable, "line"
+	case errors.Is(err, errNoCalendar):
+		return http.StatusNotFound, "calendar"
 	case errors.Is(err, db.ErrNotFound):
 		return http.StatusNotFound, "document"
 	}
@@ -178,13 +217,16 @@ func (s *Site) showViewerProblem(c echo.Context, err error) error {
 func (s *Site) renderViewer(c echo.Context, status int, title string, body templ.Component) error {
 	r := c.Request()
 	c.Response().Header().Add("Vary", "Sec-Fetch-Dest")
-	if r.Header.Get("Sec-Fetch-Dest") != "document" {
+	if !navigates(r) {
 		return drawHTML(c, status, body)
 	}
 	ctx := templ.WithChildren(r.Context(), body)
 	c.SetRequest(r.WithContext(ctx))
 	return drawHTML(c, status, views.ViewerLayout(title))
 }
+
+// navigates reports whether a browser asks for a page to show by itself, and not a script for a part of one.
+func navigates(r *http.Request) bool { return r.Header.Get("Sec-Fetch-Dest") == "document" }
 
 // drawHTML draws into memory first, so that an error while drawing does not become half a page.
 func drawHTML(c echo.Context, status int, body templ.Component) error {

@@ -331,7 +331,7 @@ func TestTheViewerInABrowser(t *testing.T) {
 		}},
 		{"a teacher who left while looking is a stranger at the next look", func(t *testing.T, v *viewerSite, browser context.Context) {
 			b := v.phone(t, browser, "").opensInside(hanako, v.first.DocumentID).sees("わたしの1月")
-			if err := v.Store.LinkTeacher(t.Context(), v.Teachers[0].ID, ""); err != nil {
+			if err := v.Store.UnlinkTeacher(t.Context(), v.Teachers[0].ID); err != nil {
 				t.Fatal(err)
 			}
 			b.wakes(10 * time.Minute).sees("教室長に招待を頼んでください").tripped(0)
@@ -398,6 +398,43 @@ func TestTheViewerInABrowser(t *testing.T) {
 			b.isAccessible("document-en").fits("document-en")
 			b.window(360, 740).fits("document-en-360").shot("document-en-360")
 			b.click(".document-language button").sees("わたしの1月")
+		}},
+		{"a teacher confirms, and is asked again when their shifts changed", func(t *testing.T, v *viewerSite, browser context.Context) {
+			b := v.phone(t, browser, "").opensInside(hanako, v.first.DocumentID).sees("確認しました").sees("第1版 1月8日(金) 14:32を確認します")
+			b.click("#receipt button").sees("確認済 14:32").isAccessible("confirmed").fits("confirmed")
+			if id := eval[string](b, `document.activeElement.id`); id != "receipt" {
+				t.Errorf("the focus is on %q afterwards", id)
+			}
+			v.changeAfterPublication(t)
+			b.wakes(10 * time.Minute).sees("確認のあとに、あなたのシフトが変わりました").sees("あなたの変更が 3件あります")
+			second := v.publish(t)
+			b.opensInside(hanako, second.DocumentID).sees("前に確認した第1版から").sees("変更3件を確認します").isAccessible("changes").fits("changes")
+			b.window(360, 740).fits("changes-360").shot("changes-360")
+			b.dark().isAccessible("changes-dark")
+			b.click("#receipt button").sees("確認済 14:42").tripped(0)
+		}},
+		{"what changed while the page was shown is not confirmed unseen", func(t *testing.T, v *viewerSite, browser context.Context) {
+			b := v.phone(t, browser, "").opensInside(hanako, v.first.DocumentID).sees("確認しました")
+			v.changeAfterPublication(t)
+			b.click("#receipt button").sees("表示のあとで変わりました").sees("18:00–21:30").isAccessible("overtaken")
+		}},
+		{"a form that cannot be sent says so and keeps the page", func(t *testing.T, v *viewerSite, browser context.Context) {
+			b := v.phone(t, browser, "").opensInside(hanako, v.first.DocumentID).sees("お知らせを止める")
+			b.blocks(v.url+"/viewer/notices", true)
+			b.click("#notices button").sees("電波の状態を確かめて").sees("わたしの1月")
+			b.blocks(v.url+"/viewer/notices", false)
+			b.click("#notices button").sees("お知らせを受け取る").sees("わたしの1月").isAccessible("notices-off")
+		}},
+		{"a teacher whose session ended while the page was open signs in by pressing", func(t *testing.T, v *viewerSite, browser context.Context) {
+			b := v.phone(t, browser, "").opensInside(hanako, v.first.DocumentID).sees("確認しました")
+			v.Clock.Advance(13 * time.Hour)
+			b.click("#receipt button").sees("1月12日(火)").sees("確認しました").tripped(1)
+		}},
+		{"a teacher makes a calendar address and ends it", func(t *testing.T, v *viewerSite, browser context.Context) {
+			b := v.phone(t, browser, "").opensInside(hanako, v.first.DocumentID).sees("登録用のアドレスを作る")
+			b.click("#calendar button").sees("登録用のアドレスを作りました").isAccessible("calendar-made").fits("calendar-made")
+			b.wakes(10 * time.Minute).sees("あと2時間18分")
+			b.click("#calendar .button-danger").sees("すべての出勤を、ふだんのカレンダーに")
 		}},
 		{"the document is readable for everybody", func(t *testing.T, v *viewerSite, browser context.Context) {
 			v.changeAfterPublication(t)

@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"bytes"
+	"html"
 	"image"
 	"image/color"
 	"image/png"
@@ -16,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	ics "github.com/arran4/golang-ical"
 
 	"shiftpost/db"
 	"shiftpost/db/dbtest"
@@ -352,7 +355,7 @@ func TestATeacherSeesTheDocument(t *testing.T) {
 			t.Errorf("the document lacks %q", want)
 		}
 	}
-	for _, not := range []string{"<html", "新しい第", "公開後に", "LINE"} {
+	for _, not := range []string{"<html", "新しい第", "公開後に"} {
 		if strings.Contains(a.body, not) {
 			t.Errorf("the document has %q", not)
 		}
@@ -439,7 +442,7 @@ func TestWhoIsNoTeacherAnyMoreIsRefusedAtOnce(t *testing.T) {
 			return v.Store.ArchiveTeacher(t.Context(), v.Teachers[0].ID)
 		}},
 		{"was unlinked", func(t *testing.T, v *viewerSite) error {
-			return v.Store.LinkTeacher(t.Context(), v.Teachers[0].ID, "")
+			return v.Store.UnlinkTeacher(t.Context(), v.Teachers[0].ID)
 		}},
 		{"is linked to another LINE user now", func(t *testing.T, v *viewerSite) error {
 			return v.Store.LinkTeacher(t.Context(), v.Teachers[0].ID, dbtest.LINEUserID(7))
@@ -613,5 +616,207 @@ func TestShiftsOfAMonthWithoutPublicationAreNotShown(t *testing.T) {
 	a := v.visitor(t).as(t, hanako).get(t, v.document())
 	if !strings.Contains(a.body, "これからの出勤はまだありません") || strings.Contains(a.body, "2/3") || strings.Contains(a.body, "2月3日") {
 		t.Error("an unpublished month is shown")
+	}
+}
+
+// shownHash finds what a document's form says it has shown.
+func shownHash(t *testing.T, body string) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(body, `name="shown" value="`)
+	if !ok {
+		t.Fatalf("the page asks for no confirmation: %.500s", body)
+	}
+	hash, _, _ := strings.Cut(rest, `"`)
+	return hash
+}
+
+func (b *visitor) confirm(t *testing.T, documentID, shown string) answer {
+	t.Helper()
+	return b.post(t, "/viewer/documents/"+documentID+"/confirmation", url.Values{"shown": {shown}})
+}
+
+func TestATeacherConfirmsEachPublicationOnceAndAgainWhenTheirShiftsChange(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	b := v.visitor(t).as(t, hanako)
+	page := b.get(t, v.document()).body
+	if !strings.Contains(page, "確認しました") || !strings.Contains(page, "第1版 1月8日(金) 14:32を確認します") {
+		t.Error("the page does not ask for a confirmation")
+	}
+	v.Clock.Advance(10 * time.Minute)
+	a := b.confirm(t, v.first.DocumentID, shownHash(t, page))
+	if a.StatusCode != http.StatusSeeOther || a.Header.Get("Location") != v.document() {
+		t.Fatalf("confirming answered %d %q: %s", a.StatusCode, a.Header.Get("Location"), a.body)
+	}
+	page = b.get(t, v.document()).body
+	if !strings.Contains(page, "確認済 14:42") || strings.Contains(page, "確認しました") {
+		t.Error("the page does not say that it is confirmed")
+	}
+	v.changeAfterPublication(t)
+	page = b.get(t, v.document()).body
+	for _, want := range []string{"確認のあとに、あなたのシフトが変わりました", "あなたの変更が 3件あります", "1月8日(金) 14:42に確認してから"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("after a change the page lacks %q", want)
+		}
+	}
+	second := v.publish(t)
+	page = b.get(t, "/viewer/documents/"+second.DocumentID).body
+	for _, want := range []string{"前に確認した第1版から", "変更3件を確認します", "<s>17:00–21:30</s>", "<strong>18:00–21:30</strong>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the next publication lacks %q", want)
+		}
+	}
+	if a := b.confirm(t, second.DocumentID, shownHash(t, page)); a.StatusCode != http.StatusSeeOther {
+		t.Errorf("confirming the next publication answered %d", a.StatusCode)
+	}
+	if page := b.get(t, v.document()).body; strings.Contains(page, `name="shown"`) {
+		t.Error("an older publication asks for a confirmation")
+	}
+}
+
+func TestAConfirmationOfWhatIsNoLongerSoIsNotNoted(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	b := v.visitor(t).as(t, hanako)
+	shown := shownHash(t, b.get(t, v.document()).body)
+	v.changeAfterPublication(t)
+	a := b.confirm(t, v.first.DocumentID, shown)
+	if a.StatusCode != http.StatusConflict || !strings.Contains(a.body, "表示のあとで変わりました") || !strings.Contains(a.body, "18:00–21:30") {
+		t.Errorf("it answered %d: %.300s", a.StatusCode, a.body)
+	}
+	v.publish(t)
+	if a := b.confirm(t, v.first.DocumentID, shownHash(t, a.body)); a.StatusCode != http.StatusConflict || !strings.Contains(a.body, "新しい第2版があります") {
+		t.Errorf("of an older publication it answered %d", a.StatusCode)
+	}
+	for _, r := range dbtest.Must(v.Store.Receipts(t.Context(), v.first.ID))(t) {
+		if !r.Receipt.ConfirmedAt.IsZero() {
+			t.Errorf("a confirmation was noted: %+v", r)
+		}
+	}
+}
+
+func TestOnlyTeachersConfirmSwitchAndSubscribe(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	admin := v.visitor(t)
+	if a := admin.post(t, v.auth.IssueSignInLink(v.Admin.ID), nil); a.StatusCode != http.StatusSeeOther {
+		t.Fatalf("signing in answered %d", a.StatusCode)
+	}
+	for name, b := range map[string]*visitor{"nobody": v.visitor(t), "an admin": admin} {
+		for _, path := range []string{v.document() + "/confirmation", "/viewer/notices", "/viewer/calendar"} {
+			if a := b.post(t, path, url.Values{}); a.StatusCode != http.StatusUnauthorized {
+				t.Errorf("%s: %s answered %d", name, path, a.StatusCode)
+			}
+		}
+	}
+	b := v.visitor(t).as(t, hanako)
+	if a := b.post(t, "/viewer/notices", url.Values{"notices": {"off"}}, "Sec-Fetch-Site", "cross-site"); a.StatusCode != http.StatusForbidden {
+		t.Errorf("another site's form answered %d", a.StatusCode)
+	}
+}
+
+func TestATeacherTurnsNoticesOffAndOn(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	b := v.visitor(t).as(t, hanako)
+	for _, c := range []struct{ value, words string }{{"off", "お知らせを受け取る"}, {"on", "お知らせを止める"}} {
+		a := b.post(t, "/viewer/notices", url.Values{"notices": {c.value}})
+		if a.StatusCode != http.StatusOK || !strings.Contains(a.body, c.words) {
+			t.Errorf("turning them %s answered %d: %.300s", c.value, a.StatusCode, a.body)
+		}
+		if got := dbtest.Must(v.Store.Teacher(t.Context(), v.Teachers[0].ID))(t).NoticesOn; got != (c.value == "on") {
+			t.Errorf("after turning them %s they are %v", c.value, got)
+		}
+	}
+}
+
+func TestACalendarProgramReadsTheShiftsUntilTheAddressEnds(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	b := v.visitor(t).as(t, hanako)
+	made := b.post(t, "/viewer/calendar", url.Values{})
+	_, rest, _ := strings.Cut(made.body, v.url+"/calendars/")
+	token, _, _ := strings.Cut(rest, ".ics")
+	if made.StatusCode != http.StatusOK || token == "" || !strings.Contains(made.body, "webcal://"+strings.TrimPrefix(v.url, "http://")+"/calendars/"+token+".ics") {
+		t.Fatalf("making the address answered %d: %.500s", made.StatusCode, made.body)
+	}
+	if page := b.get(t, v.document()).body; strings.Contains(page, token) || !strings.Contains(page, "新しいアドレスを作る") {
+		t.Error("the page tells the secret again, or does not know of it")
+	}
+	program := v.visitor(t)
+	a := program.get(t, "/calendars/"+token+".ics")
+	if a.StatusCode != http.StatusOK || !strings.HasPrefix(a.Header.Get("Content-Type"), "text/calendar") || len(a.Cookies()) != 0 {
+		t.Fatalf("the address answered %d %q", a.StatusCode, a.Header.Get("Content-Type"))
+	}
+	k := dbtest.Must(ics.ParseCalendar(strings.NewReader(a.body)))(t)
+	if n := len(k.Events()); n != 3 {
+		t.Errorf("it has %d events, want the teacher's 3", n)
+	}
+	for _, want := range []string{"METHOD:PUBLISH", "X-WR-CALNAME:佐藤 花子さんの出勤", "SUMMARY:出勤 駅前教室", "LOCATION:駅前教室", "DTSTART:20270108T080000Z", "DTEND:20270108T123000Z", "REFRESH-INTERVAL;VALUE=DURATION:PT1H", "STATUS:CONFIRMED"} {
+		if !strings.Contains(a.body, want) {
+			t.Errorf("it lacks %s:\n%s", want, a.body)
+		}
+	}
+	id, sequence := k.Events()[1].Id(), k.Events()[1].GetProperty(ics.ComponentPropertySequence).Value
+	v.changeAfterPublication(t)
+	k = dbtest.Must(ics.ParseCalendar(strings.NewReader(program.get(t, "/calendars/"+token+".ics").body)))(t)
+	moved := k.Events()[1]
+	if moved.Id() != id || moved.GetProperty(ics.ComponentPropertySequence).Value == sequence {
+		t.Errorf("a moved shift is %s in sequence %s, was %s in %s", moved.Id(), moved.GetProperty(ics.ComponentPropertySequence).Value, id, sequence)
+	}
+	for _, path := range []string{"/calendars/unknown.ics", "/calendars/" + token, "/calendars/.ics", "/calendars/shifts/1.ics", "/calendars/shifts/1.ics?teacher=1&until=4102444800&key=x"} {
+		if a := program.get(t, path); a.StatusCode != http.StatusNotFound || !strings.Contains(a.body, "この予定は見つかりません") {
+			t.Errorf("%s answered %d: %.200s", path, a.StatusCode, a.body)
+		}
+	}
+	if a := b.post(t, "/viewer/calendar", url.Values{"_method": {"DELETE"}}); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "登録用のアドレスを作る") {
+		t.Errorf("ending it answered %d: %.300s", a.StatusCode, a.body)
+	}
+	if a := program.get(t, "/calendars/"+token+".ics"); a.StatusCode != http.StatusNotFound {
+		t.Errorf("the ended address answered %d", a.StatusCode)
+	}
+}
+
+func TestACalendarFileOfOneShiftIsGoodForADayOfWork(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	_, rest, _ := strings.Cut(v.visitor(t).as(t, hanako).get(t, v.document()).body, `href="/calendars/shifts/`)
+	path, _, _ := strings.Cut(rest, `"`)
+	path = "/calendars/shifts/" + html.UnescapeString(path)
+	b := v.visitor(t) // LINE hands the address to another browser
+	a := b.get(t, path)
+	if a.StatusCode != http.StatusOK || !strings.Contains(a.body, "DTSTART:20270108T080000Z") || !strings.HasPrefix(a.Header.Get("Content-Disposition"), "attachment") {
+		t.Fatalf("it answered %d: %s", a.StatusCode, a.body)
+	}
+	if k := dbtest.Must(ics.ParseCalendar(strings.NewReader(a.body)))(t); len(k.Events()) != 1 {
+		t.Errorf("it has %d events", len(k.Events()))
+	}
+	if a := b.get(t, strings.Replace(path, "teacher=1", "teacher=2", 1)); a.StatusCode != http.StatusNotFound {
+		t.Errorf("for another teacher it answered %d", a.StatusCode)
+	}
+	v.Clock.Advance(12 * time.Hour)
+	if a := b.get(t, path); a.StatusCode != http.StatusNotFound {
+		t.Errorf("after 12 hours it answered %d", a.StatusCode)
+	}
+}
+
+func TestANightShiftEndsOnTheNextDayInACalendar(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	_, rest, _ := strings.Cut(v.visitor(t).as(t, ichiro).get(t, v.document()).body, `href="/calendars/shifts/`)
+	path, _, _ := strings.Cut(rest, `"`)
+	a := v.visitor(t).get(t, "/calendars/shifts/"+html.UnescapeString(path))
+	if !strings.Contains(a.body, "DTSTART:20270108T130000Z") || !strings.Contains(a.body, "DTEND:20270108T160000Z") {
+		t.Errorf("22:00–25:00 is %s", a.body)
+	}
+}
+
+func TestALINEThatDoesNotAnswerIsNotWaitedForLong(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	v.url = v.serve(t, line.NewClient(line.Options{BaseURL: v.sim.BaseURL(), Clock: v.Clock, Timeout: 100 * time.Millisecond}), "")
+	v.fault(t, linesim.Fault{Kind: linesim.FaultHang, Endpoint: "verify"})
+	if a := v.visitor(t).signIn(t, v.sim.IDToken(hanako, nil)); a.StatusCode != http.StatusServiceUnavailable || a.Header.Get("Viewer-Reason") != "line" {
+		t.Errorf("answered %d %q", a.StatusCode, a.Header.Get("Viewer-Reason"))
 	}
 }

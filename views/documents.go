@@ -23,12 +23,18 @@ type DocumentPage struct {
 	Next     *OwnShift      // the shift that runs or comes next; nil if none is left
 	Ahead    []OwnShift     // of the document's month, not over yet
 	Over     []OwnShift     // of the document's month, over
-	now      time.Time
-	loc      *time.Location
+	Coming   []OwnShift     // of every published month, not over yet and not taken away
+	// Overtaken says that a confirmation was not noted, because the shifts had changed since the page was shown.
+	Overtaken bool
+	// ShiftCalendar gives the address of a calendar file with one shift.
+	ShiftCalendar func(shiftID int64) string
+	now           time.Time
+	loc           *time.Location
 }
 
 // OwnShift is a line among a teacher's own shifts.
 type OwnShift struct {
+	ShiftID   int64 // 0 if Gone
 	Date      roster.Date
 	Times     roster.TimeRange
 	Classroom string
@@ -59,8 +65,8 @@ func NewDocumentPage(d roster.Document, teacher roster.Teacher, now time.Time, l
 	})
 	for _, x := range all {
 		over := !roster.Instant(x.Date, x.Times.End, loc).After(now)
-		if p.Next == nil && !over && !x.Gone {
-			p.Next = &x
+		if !over && !x.Gone {
+			p.Coming = append(p.Coming, x)
 		}
 		switch {
 		case !d.Publication.Month.Contains(x.Date):
@@ -70,6 +76,9 @@ func NewDocumentPage(d roster.Document, teacher roster.Teacher, now time.Time, l
 			p.Ahead = append(p.Ahead, x)
 		}
 	}
+	if len(p.Coming) > 0 {
+		p.Next = &p.Coming[0]
+	}
 	return p, nil
 }
 
@@ -77,7 +86,7 @@ func NewDocumentPage(d roster.Document, teacher roster.Teacher, now time.Time, l
 func ownShifts(m roster.OwnMonth) []OwnShift {
 	var list []OwnShift
 	for _, x := range m.Live.Shifts {
-		list = append(list, OwnShift{Date: x.Date, Times: x.Times, Classroom: m.Live.ClassroomName(x.ClassroomID)})
+		list = append(list, OwnShift{ShiftID: x.ShiftID, Date: x.Date, Times: x.Times, Classroom: m.Live.ClassroomName(x.ClassroomID)})
 	}
 	for _, c := range m.Changes {
 		if c.After == nil {
@@ -129,6 +138,66 @@ func (p DocumentPage) version(ctx context.Context) string {
 
 func (p DocumentPage) own() bool { return p.Teacher.ID != 0 }
 
+// confirmable reports whether the reader is asked to confirm: a teacher, of the newest publication.
+func (p DocumentPage) confirmable() bool { return p.own() && !p.Document.Outdated() }
+
+func (p DocumentPage) confirmed() bool { return p.Document.Receipt.Confirmed(p.Document.Live) }
+
+// stale reports whether the reader confirmed this publication and their shifts changed since.
+func (p DocumentPage) stale() bool { return !p.Document.Receipt.ConfirmedAt.IsZero() && !p.confirmed() }
+
+// changes are those of the reader's own shifts since they last confirmed; of who never did, those that the publication
+// itself brought.
+func (p DocumentPage) changes() []roster.Change {
+	if c := p.Document.LastConfirmed; c != nil {
+		return c.Changes
+	}
+	var own []roster.Change
+	for _, c := range p.Document.Publication.Sheet.Changes {
+		if c.Teacher.ID == p.Teacher.ID {
+			own = append(own, c)
+		}
+	}
+	return own
+}
+
+// changesSince says what the changes are measured from.
+func (p DocumentPage) changesSince(ctx context.Context) string {
+	c := p.Document.LastConfirmed
+	switch {
+	case c == nil:
+		return text.T(ctx, "viewer.changes.since_version", "Number", p.Document.Publication.Sheet.Base.Number)
+	case c.Number == p.Document.Publication.Number:
+		return text.T(ctx, "viewer.changes.since_moment", "Moment", text.Moment(ctx, c.At, p.loc))
+	}
+	return text.T(ctx, "viewer.changes.since_confirmed", "Number", c.Number)
+}
+
+// receiptHelp says below the button what pressing it confirms.
+func (p DocumentPage) receiptHelp(ctx context.Context) string {
+	pub := p.Document.Publication
+	moment := text.Moment(ctx, pub.PublishedAt, p.loc)
+	c, n := p.Document.LastConfirmed, len(p.changes())
+	switch {
+	case p.stale():
+		return text.T(ctx, "viewer.receipt.stale")
+	case n > 0:
+		return text.N(ctx, "viewer.receipt.help_changes", n, "Number", pub.Number, "Moment", moment)
+	case c != nil:
+		return text.T(ctx, "viewer.receipt.same", "Number", c.Number)
+	}
+	return text.T(ctx, "viewer.receipt.help", "Number", pub.Number, "Moment", moment)
+}
+
+// confirmedAt writes when the reader confirmed, without the day if it was today.
+func (p DocumentPage) confirmedAt(ctx context.Context) string {
+	at := p.Document.Receipt.ConfirmedAt
+	if roster.DateOf(at, p.loc) == p.today() {
+		return text.Clock(at, p.loc)
+	}
+	return text.Moment(ctx, at, p.loc)
+}
+
 // changedSince reports whether any of the teacher's shifts of the document's month differs from what was published
 // last.
 func (p DocumentPage) changedSince() bool {
@@ -170,10 +239,20 @@ func (p DocumentPage) imagePath(i roster.Image) string {
 	return "/viewer/documents/" + p.Document.Publication.DocumentID + "/pages/" + strconv.Itoa(i.Page)
 }
 
+// CalendarPanel is what the viewer says about the teacher's calendar.
+type CalendarPanel struct {
+	Exists  bool   // there is an address
+	Address string // https://…; only right after it was made, since it cannot be told again
+	WebCal  string // the same for programs that subscribe: webcal://…
+}
+
 // PageFileName is the name under which a page's picture is kept: 2027年1月_シフト表_第3版_駅前教室.png.
 func PageFileName(ctx context.Context, p roster.Publication, i roster.Image) string {
-	name := text.T(ctx, "viewer.file", "Month", text.Month(ctx, p.Month), "Number", p.Number, "Title", i.Title)
-	// What file systems, or people's shells, take for more than a letter.
+	return fileName(text.T(ctx, "viewer.file", "Month", text.Month(ctx, p.Month), "Number", p.Number, "Title", i.Title)) + ".png"
+}
+
+// fileName replaces what file systems, or people's shells, take for more than a letter.
+func fileName(words string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || strings.ContainsRune(`/\:*?"<>|`, r) {
 			return '-'
@@ -182,7 +261,7 @@ func PageFileName(ctx context.Context, p roster.Publication, i roster.Image) str
 			return '_'
 		}
 		return r
-	}, name) + ".png"
+	}, words)
 }
 
 // documentDayClass colours a day by its kind.

@@ -71,6 +71,7 @@
       const head = scroller.querySelector("thead");
       if (today && head) scroller.scrollTop = today.offsetTop - head.offsetHeight - today.offsetHeight;
     }
+    for (const button of main.querySelectorAll("[data-needs-script]")) button.hidden = false;
     countDown();
   }
 
@@ -210,6 +211,80 @@
       again.setAttribute("aria-busy", "true");
       if (ready) open();
       else location.reload();
+    }
+  });
+
+  // A form is sent and answered within the page: its part of it, or all of it, is put in place anew.
+  async function send(form, button) {
+    const { into, focus } = form.dataset;
+    try {
+      const answer = await ask(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+      if (answer.status === 401) {
+        if (!ready) location.reload();
+        else if (await signIn()) await load();
+        return;
+      }
+      const part = answer.ok && into ? main.querySelector(into) : null;
+      if (part) {
+        part.outerHTML = answer.html;
+        dress();
+      } else {
+        show(answer.html, Boolean(focus));
+      }
+      if (focus) main.querySelector(focus)?.focus({ preventScroll: true });
+    } catch {
+      say(form, "offline");
+    } finally {
+      rest(button);
+    }
+  }
+
+  // say puts the words of a problem below a form that could not be sent.
+  function say(form, reason) {
+    const words = document.getElementById(`problem-${reason}`)?.content.querySelector("p").textContent;
+    if (!words) return;
+    const line = form.querySelector(".form-problem") || form.appendChild(Object.assign(document.createElement("p"), { className: "form-problem" }));
+    line.setAttribute("role", "alert");
+    line.textContent = words;
+  }
+
+  // A button that works says so, and takes no second press.
+  function work(button) {
+    button.setAttribute("aria-busy", "true");
+    const words = button.querySelector("[data-words]");
+    if (!words || !button.dataset.working) return;
+    words.dataset.words = words.textContent;
+    words.textContent = button.dataset.working;
+  }
+
+  function rest(button) {
+    button.removeAttribute("aria-busy");
+    const words = button.querySelector("[data-words]");
+    if (words && words.dataset.words) words.textContent = words.dataset.words;
+  }
+
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (!form.matches("[data-quiet]")) return;
+    event.preventDefault();
+    const button = event.submitter || form.querySelector("button");
+    if (button.getAttribute("aria-busy") === "true") return;
+    work(button);
+    send(form, button);
+  });
+
+  document.addEventListener("click", (event) => {
+    // LINE's own browser keeps no files; another one does.
+    const outside = event.target.closest("[data-outside]");
+    if (outside && ready && liff.isInClient()) {
+      event.preventDefault();
+      liff.openWindow({ url: outside.href, external: true });
+    }
+    const copier = event.target.closest("[data-copies]");
+    if (copier) {
+      const field = document.getElementById(copier.dataset.copies);
+      field.select();
+      navigator.clipboard.writeText(field.value).then(() => { copier.textContent = copier.dataset.copied; }, () => document.execCommand("copy"));
     }
   });
 
