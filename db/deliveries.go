@@ -269,6 +269,9 @@ type DeliveryRow struct {
 	GroupName string       // publications
 	Month     roster.Month // publications
 	Number    int          // publications
+	Teacher   string       // notices
+	Work      roster.Work  // notices: the shift as it is now
+	Classroom string       // notices: the shift's
 	Attempts  int
 	Unknown   bool // a try's outcome is unknown and it was not sent since
 }
@@ -282,12 +285,16 @@ func (s *Store) Deliveries(ctx context.Context, f DeliveryFilter) ([]DeliveryRow
 	rows, err := list(ctx, s.read, func(r scanner) (DeliveryRow, error) {
 		var d DeliveryRow
 		var m sql.Null[roster.Month]
-		err := r.Scan(append(deliveryTargets(&d.Delivery), &d.GroupName, &m, &d.Number, &d.Attempts, &d.Unknown)...)
-		d.Month = m.V
+		var on sql.Null[roster.Date]
+		err := r.Scan(append(deliveryTargets(&d.Delivery), &d.GroupName, &m, &d.Number, &d.Teacher, &on, &d.Work.Times.Start, &d.Work.Times.End, scanRef(&d.Work.ClassroomID),
+			&d.Classroom, &d.Attempts, &d.Unknown)...)
+		d.Month, d.Work.Date = m.V, on.V
 		return d, err
 	}, `SELECT `+qualify("d", deliveryColumns)+`, coalesce(g.name, ''), p.month, coalesce(p.number, 0),
+		coalesce(t.name, ''), s.date, coalesce(s.start_minutes, 0), coalesce(s.end_minutes, 0), s.classroom_id, coalesce(c.name, ''),
 		(SELECT count(*) FROM attempts a WHERE a.delivery_id = d.id), d.state <> 'sent' AND `+mayHaveArrived+`
 		FROM deliveries d LEFT JOIN publications p ON p.id = d.publication_id LEFT JOIN groups g ON g.id = d.group_id
+		LEFT JOIN teachers t ON t.id = d.teacher_id LEFT JOIN shifts s ON s.id = d.shift_id LEFT JOIN classrooms c ON c.id = s.classroom_id
 		WHERE (?1 = '' OR d.state = ?1) AND (?2 = '' OR d.kind = ?2) AND (?3 = '' OR p.month = ?3) AND (?4 = '' OR d.code = ?4) AND (?5 = 0 OR d.id < ?5)
 		ORDER BY d.id DESC LIMIT ?6`, string(f.State), string(f.Kind), month, string(f.Code), f.Before, cmp.Or(f.Limit, 50))
 	if err != nil {

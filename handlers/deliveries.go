@@ -1,7 +1,10 @@
 package handlers
 
 import (
+	"context"
+	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/labstack/echo/v4"
 
@@ -45,10 +48,14 @@ func (s *Site) listDeliveries(c echo.Context) error {
 	}
 	for _, r := range rows {
 		v.Rows = append(v.Rows, views.DeliveryLine{
-			Delivery: r.Delivery, Group: r.GroupName, Month: r.Month, Number: r.Number, Attempts: r.Attempts, Unknown: r.Unknown,
+			Delivery: r.Delivery, Group: r.GroupName, Month: r.Month, Number: r.Number, Teacher: r.Teacher, Work: r.Work, Classroom: r.Classroom,
+			Attempts: r.Attempts, Unknown: r.Unknown,
 		})
 	}
 	if v.Counts, err = s.store.UnfinishedDeliveries(ctx); err != nil {
+		return err
+	}
+	if v.Holds, err = s.store.Holds(ctx); err != nil {
 		return err
 	}
 	if nothingNew(c, v.Seen()) {
@@ -83,11 +90,17 @@ func (s *Site) showDelivery(c echo.Context) error {
 	}
 	numbers := s.store.DeliveryOptions()
 	v := views.Delivery{
-		Delivery: d.Delivery, Group: d.Group, Publication: d.Publication, Attempts: d.Attempts, MayHaveArrived: d.MayHaveArrived, Dead: d.Dead,
+		Delivery: d.Delivery, Group: d.Group, Publication: d.Publication, Teacher: d.Teacher, Shift: d.Shift, Classroom: d.Classroom, Attempts: d.Attempts, MayHaveArrived: d.MayHaveArrived, Dead: d.Dead,
 		Now: s.clock.Now(), Location: s.loc, RetryBase: numbers.RetryBase, RetryKeyTTL: numbers.RetryKeyTTL,
 	}
 	for _, e := range d.Events {
 		v.Events = append(v.Events, views.DeliveryEvent{At: e.At, Event: e.Event, Code: e.Code, Admin: e.Admin})
+	}
+	if v.By, err = s.adminName(ctx, d.CreatedBy); err != nil {
+		return err
+	}
+	if v.Holds, err = s.holdsOf(ctx, d.Kind); err != nil {
+		return err
 	}
 	if nothingNew(c, v.Seen()) {
 		return c.NoContent(http.StatusNoContent)
@@ -95,6 +108,24 @@ func (s *Site) showDelivery(c echo.Context) error {
 	return s.render(c, screen{
 		page:     views.Page{Title: views.DeliveryTitle(ctx, d.Delivery), Place: views.PlaceDeliveries, Styles: []string{"delivery.css"}, Scripts: []string{"js/delivery.js"}},
 		body:     views.DeliveryPage(v),
-		fragment: views.DeliveryContent(v),
+		fragment: views.DeliveryFragment(v),
 	})
+}
+
+// holdsOf lists why deliveries of a kind wait now.
+func (s *Site) holdsOf(ctx context.Context, kind roster.DeliveryKind) ([]roster.Hold, error) {
+	holds, err := s.store.Holds(ctx)
+	return slices.DeleteFunc(holds, func(h roster.Hold) bool { return kind.Notice() && !h.Notices }), err
+}
+
+// adminName is the name of an admin, empty for none and for one who is not known.
+func (s *Site) adminName(ctx context.Context, adminID int64) (string, error) {
+	if adminID == 0 {
+		return "", nil
+	}
+	admin, err := s.store.Admin(ctx, adminID)
+	if errors.Is(err, db.ErrNotFound) {
+		return "", nil
+	}
+	return admin.Name, err
 }

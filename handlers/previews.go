@@ -23,7 +23,7 @@ type Renderer interface {
 	PNG(ctx context.Context, p render.Page) (render.Image, error)
 }
 
-// maxPictureBytes is the most that LINE takes for an image; our viewer need not take more.
+// maxPictureBytes is the most that a phone is asked to load for one picture.
 const maxPictureBytes = 10 << 20
 
 // Reasons why a picture that was drawn cannot be used.

@@ -68,7 +68,7 @@ func (s *Site) showPublish(c echo.Context, status int, p db.Preview, notes publi
 		v.Pictures = nil
 	}
 	if v.PageCount == 0 {
-		grids, err := sheet.Grids(p.Sheet, sheet.MaxTeachers)
+		grids, err := sheet.PageGrids(p.Sheet)
 		if err != nil {
 			return err
 		}
@@ -194,12 +194,8 @@ func (s *Site) showPublication(c echo.Context) error {
 	if v.Deliveries, err = s.store.PublicationDeliveries(ctx, p.ID); err != nil {
 		return err
 	}
-	if p.PublishedBy != 0 {
-		admin, err := s.store.Admin(ctx, p.PublishedBy)
-		if err != nil && !errors.Is(err, db.ErrNotFound) {
-			return err
-		}
-		v.By = admin.Name
+	if v.By, err = s.adminName(ctx, p.PublishedBy); err != nil {
+		return err
 	}
 	all, err := s.store.Publications(ctx, p.GroupID, p.Month)
 	if err != nil {
@@ -234,7 +230,7 @@ func (s *Site) listPublications(c echo.Context) error {
 	}
 	ctx := c.Request().Context()
 	until := s.today().MonthOf().Add(1)
-	v := views.PublicationList{Group: g, Location: s.loc}
+	v := views.PublicationList{Group: g, Today: s.today(), Location: s.loc}
 	if q := c.QueryParam("until"); q != "" {
 		if until, err = roster.ParseMonth(q); err != nil {
 			return err
@@ -246,7 +242,9 @@ func (s *Site) listPublications(c echo.Context) error {
 		if err != nil {
 			return err
 		}
-		v.Months = append(v.Months, month)
+		if len(month.Publications) > 0 || !views.Ended(month.Month, v.Today) {
+			v.Months = append(v.Months, month)
+		}
 	}
 	if older := until.Add(-monthsOnPage); older.Year >= roster.FirstYear {
 		v.Older = older

@@ -144,7 +144,6 @@ func (s *Site) showShiftForm(c echo.Context, status int, v views.ShiftForm) erro
 	})
 }
 
-
 // createShift adds a shift as a draft or confirmed.
 func (s *Site) createShift(c echo.Context) error {
 	g, m, err := s.month(c)

@@ -85,12 +85,17 @@ func CodeNext(ctx context.Context, c roster.Code) string {
 // Delivery is one delivery as its page shows it.
 type Delivery struct {
 	roster.Delivery
-	Group          roster.Group
-	Publication    roster.Publication
-	Attempts       []roster.Attempt // the newest first
-	Events         []DeliveryEvent  // the newest first
-	MayHaveArrived bool             // a try of it is open or ended without a known answer
-	Dead           bool             // its job is a dead letter
+	Group          roster.Group       // publications
+	Publication    roster.Publication // publications
+	Teacher        roster.Teacher     // notices
+	Shift          roster.Shift       // notices: as it is now
+	Classroom      roster.Classroom   // notices: the shift's
+	By             string             // the admin who made it, empty when the program did
+	Holds          []roster.Hold      // why pushes of its kind wait now
+	Attempts       []roster.Attempt   // the newest first
+	Events         []DeliveryEvent    // the newest first
+	MayHaveArrived bool               // a try of it is open or ended without a known answer
+	Dead           bool               // its job is a dead letter
 	Now            time.Time
 	Location       *time.Location
 	RetryBase      time.Duration // wait after the first try; doubles with each
@@ -107,7 +112,7 @@ type DeliveryEvent struct {
 
 // Seen tells one look of the page from another: whoever saw the same has nothing new to see.
 func (d Delivery) Seen() string {
-	return fmt.Sprintf("%d-%s-%d-%d", d.UpdatedAt.UnixMilli(), d.State, len(d.Attempts), len(d.Events))
+	return fmt.Sprintf("%d-%s-%d-%d-%d", d.UpdatedAt.UnixMilli(), d.State, len(d.Attempts), len(d.Events), len(d.Holds))
 }
 
 // headline answers whether the message arrived.
@@ -140,6 +145,9 @@ func (d Delivery) headline(ctx context.Context) headline {
 			h.Title = text.T(ctx, "deliveries.headline.canceled_unknown")
 		}
 		return h
+	}
+	if d.held() {
+		return headline{"panel-state-attention", ui.IconWaiting, text.T(ctx, "deliveries.headline.held"), text.T(ctx, "deliveries.headline.held_text"), ""}
 	}
 	if !retries(d.Delivery) {
 		return headline{"", ui.IconWaiting, text.T(ctx, "deliveries.headline.queued"), text.T(ctx, "deliveries.headline.queued_text"), ""}
@@ -325,17 +333,34 @@ func (d Delivery) history(ctx context.Context) []entry {
 			list = append(list, eventEntry(ctx, e))
 		}
 	}
+	if made, ok := d.madeEntry(ctx); ok {
+		list = append(list, made)
+	}
 	// Of one instant the attempt came after what was saved, which stands behind it.
 	slices.SortStableFunc(list, func(a, b entry) int { return b.At.Compare(a.At) })
 	if d.State == roster.Queued && d.waiting() > 0 && retries(d.Delivery) {
 		next := entry{At: d.NextAttemptAt, Class: "next", Icon: ui.IconWaiting,
-			Title: text.T(ctx, "deliveries.history.next", "Number", d.LadderTries+1, "Wait", waitTime(ctx, d.waiting()))}
+			Title: text.T(ctx, "deliveries.history.next", "Number", d.LadderTries+1)}
 		if end := d.keyEnd(); !end.IsZero() {
 			next.Text = text.T(ctx, "deliveries.history.key", "Moment", text.Moment(ctx, end, d.Location))
 		}
 		list = append([]entry{next}, list...)
 	}
 	return list
+}
+
+// madeEntry tells who made the delivery; not when an event of the same instant tells that it could not be queued.
+func (d Delivery) madeEntry(ctx context.Context) (entry, bool) {
+	for _, e := range d.Events {
+		if e.Event == "enqueue_failed" && e.At.Equal(d.CreatedAt) {
+			return entry{}, false
+		}
+	}
+	e := entry{At: d.CreatedAt, Class: "plain", Icon: ui.IconPending, Title: text.T(ctx, "deliveries.event.made")}
+	if d.By != "" {
+		e.Text = text.T(ctx, "deliveries.by", "Admin", d.By)
+	}
+	return e, true
 }
 
 // attemptEntry tells an attempt in plain words.
@@ -410,7 +435,28 @@ func eventEntry(ctx context.Context, e DeliveryEvent) entry {
 }
 
 // cost is how many messages of the month's limit the delivery uses when it arrives, 0 if that is not known.
-func (d Delivery) cost() int { return d.Group.LINEMemberCount }
+func (d Delivery) cost() int {
+	if d.Kind.Notice() {
+		return 1
+	}
+	return d.Group.LINEMemberCount
+}
+
+// held reports whether it would be sent if pushes did not wait.
+func (d Delivery) held() bool { return d.State == roster.Queued && len(d.Holds) > 0 }
+
+// subject names what the delivery is about: a publication, or a shift as it is now.
+func (d Delivery) subject(ctx context.Context) string {
+	if d.Kind.Notice() {
+		return shiftSubject(ctx, d.Shift.Work(), d.Classroom.Name)
+	}
+	return publicationTitle(ctx, d.Publication)
+}
+
+// shiftSubject names a shift: 1/8(金) 17:00–21:30 駅前教室.
+func shiftSubject(ctx context.Context, w roster.Work, classroom string) string {
+	return text.ShortDate(ctx, w.Date) + " " + text.Range(ctx, w.Times) + " " + classroom
+}
 
 // DeliveryTitle is the title of a delivery's page.
 func DeliveryTitle(ctx context.Context, d roster.Delivery) string {
@@ -426,6 +472,7 @@ type DeliveryList struct {
 	Month    roster.Month
 	Code     roster.Code
 	Months   []roster.Month // to choose from
+	Holds    []roster.Hold  // why pushes wait now
 	Before   int64          // the page begins after this id; 0 is the first page
 	More     bool           // there are older ones
 	Now      time.Time
@@ -435,11 +482,14 @@ type DeliveryList struct {
 // DeliveryLine is one delivery of the list.
 type DeliveryLine struct {
 	roster.Delivery
-	Group    string
-	Month    roster.Month
-	Number   int // of the publication
-	Attempts int
-	Unknown  bool // it may have arrived although it is not sent
+	Group     string       // publications
+	Month     roster.Month // publications
+	Number    int          // publications
+	Teacher   string       // notices
+	Work      roster.Work  // notices: the shift as it is now
+	Classroom string       // notices: the shift's
+	Attempts  int
+	Unknown   bool // it may have arrived although it is not sent
 }
 
 // query writes the list's address with some of its parts replaced, by name and value; an empty value leaves a part out.
@@ -486,11 +536,16 @@ func (l DeliveryList) Seen() string {
 			newest = r.UpdatedAt
 		}
 	}
+	for _, h := range l.Holds {
+		if h.Since.After(newest) {
+			newest = h.Since
+		}
+	}
 	first := int64(0)
 	if len(l.Rows) > 0 {
 		first = l.Rows[0].ID
 	}
-	return fmt.Sprintf("%d-%d-%d", newest.UnixMilli(), first, len(l.Rows))
+	return fmt.Sprintf("%d-%d-%d-%d", newest.UnixMilli(), first, len(l.Rows), len(l.Holds))
 }
 
 // narrowed reports whether anything narrows the list.
@@ -544,6 +599,22 @@ func (l DeliveryList) reason(ctx context.Context, r DeliveryLine) string {
 		words += text.T(ctx, "deliveries.next_at", "Time", shortMoment(ctx, r.NextAttemptAt, l.Now, l.Location))
 	}
 	return words
+}
+
+// to names a row's destination.
+func (r DeliveryLine) to() string {
+	if r.Kind.Notice() {
+		return r.Teacher
+	}
+	return r.Group
+}
+
+// subject names what a row is about.
+func (r DeliveryLine) subject(ctx context.Context) string {
+	if r.Kind.Notice() {
+		return shiftSubject(ctx, r.Work, r.Classroom)
+	}
+	return text.T(ctx, "publications.name", "Month", text.Month(ctx, r.Month), "Number", r.Number)
 }
 
 // sentAt is when a row was sent or first tried; empty if it was not.

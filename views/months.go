@@ -242,7 +242,7 @@ func (e gridEntry) class() string {
 // or the times.
 func (e gridEntry) lines(ctx context.Context) []string {
 	if e.Gone {
-		return []string{text.T(ctx, "months.change.removed")}
+		return []string{text.T(ctx, "months.removed_short")}
 	}
 	var lines []string
 	if e.Away {

@@ -3,7 +3,6 @@ package views
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -107,7 +106,7 @@ func changeCounts(ctx context.Context, changes []roster.Change) string {
 			}
 		}
 		if n > 0 {
-			parts = append(parts, text.T(ctx, "months.change."+string(k))+text.T(ctx, "publications.count_space")+strconv.Itoa(n))
+			parts = append(parts, text.T(ctx, "publications.count_of", "Kind", text.T(ctx, "months.change."+string(k)), "Count", n))
 		}
 	}
 	return strings.Join(parts, text.T(ctx, "publications.count_comma"))
@@ -182,8 +181,9 @@ type Published struct {
 // PublicationList is a group's publications by month.
 type PublicationList struct {
 	Group    roster.Group
+	Today    roster.Date
 	Location *time.Location
-	Months   []PublishedMonth // the latest first
+	Months   []PublishedMonth // the latest first; past ones only if they were published
 	Older    roster.Month     // the newest month of the page with older ones; zero if there is none
 	Newer    bool             // this is not the first page
 }
@@ -253,4 +253,3 @@ func pagerOf(ctx context.Context, l PublicationList) ui.PagerProps {
 
 // isoTime is an instant as a time element takes it.
 func isoTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-

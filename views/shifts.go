@@ -200,7 +200,6 @@ func monthCrumbs(ctx context.Context, groupID int64, m roster.Month, here string
 // Ended reports whether a month lies wholly before a day.
 func Ended(m roster.Month, today roster.Date) bool { return m.Last().Before(today) }
 
-
 // cellOf names the cell that the form was opened from.
 func cellOf(f ShiftForm) string {
 	if !f.New() {

@@ -46,6 +46,17 @@
     dialog.style.top = `${top}px`;
   };
 
+  // What is wrong comes first, then what is filled in already, then what is to be chosen.
+  const firstField = () => {
+    for (const what of ['[role="alert"]', '[aria-invalid="true"]', 'input[name="pattern"]:checked', 'select[name="teacher"]', '#times:not([value=""])', 'input[name="pattern"]', "#times"]) {
+      const found = [...panel.querySelectorAll(what)].find((e) => !e.closest("details:not([open])"));
+      if (!found) continue;
+      if (what === '[role="alert"]') found.tabIndex = -1;
+      return found;
+    }
+    return null;
+  };
+
   const open = (link) => {
     if (!dialog.contains(link)) opener = link;
     htmx.ajax("GET", link.href, { source: link, target: panel, swap: "innerHTML" });
@@ -59,17 +70,14 @@
     open(link);
   });
 
-  document.addEventListener("htmx:afterSwap", (event) => {
+  // Not before htmx has taken hold of the form: until then Enter would send it past htmx.
+  document.addEventListener("htmx:afterSettle", (event) => {
     if (event.detail.target !== panel || !panel.firstElementChild) return;
     const form = panel.querySelector("form[data-cell]");
     mark(form ? form.dataset.cell : openCell);
     if (!dialog.open) dialog.showModal();
     place();
-    const first = panel.querySelector('[role="alert"], [aria-invalid="true"], input[name="pattern"]:checked, input[name="pattern"], select, input:not([type="hidden"])');
-    if (first) {
-      if (first.getAttribute("role") === "alert") first.tabIndex = -1;
-      first.focus();
-    }
+    firstField()?.focus();
   });
 
   // An answer that is no form stands above the page, where the dialog would hide it.
