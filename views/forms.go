@@ -92,6 +92,14 @@ type resource struct {
 // path is the address of one of them.
 func (r resource) path(id int64) string { return r.Path + "/" + itoa(id) }
 
+// archiveTitle heads the panel that puts a thing away or brings it back.
+func archiveTitle(ctx context.Context, s FormState, r resource) string {
+	if s.Archived() {
+		return text.T(ctx, "actions.archived")
+	}
+	return r.Archive
+}
+
 // archivedRow is one line of archivedPanel.
 type archivedRow struct {
 	ID    int64

@@ -22,7 +22,8 @@ func TestPasswordFitsItsOwnHashOnly(t *testing.T) {
 
 func TestSamePasswordHasAnotherHashEachTime(t *testing.T) {
 	t.Parallel()
-	if HashPassword("correct horse") == HashPassword("correct horse") {
+	first, second := HashPassword("correct horse"), HashPassword("correct horse")
+	if first == second {
 		t.Error("two hashes are equal: no salt")
 	}
 }

@@ -35,7 +35,6 @@ const (
 	IconLeft      IconName = "left"
 	IconMenu      IconName = "menu"
 	IconPattern   IconName = "pattern"
-	IconPencil    IconName = "pencil"
 	IconPerson    IconName = "person"
 	IconPhone     IconName = "phone"
 	IconPlace     IconName = "place"
@@ -73,7 +72,6 @@ var icons = map[IconName]string{
 	IconLeft:      `<path d="M15 5.5 8.5 12l6.5 6.5"/>`,
 	IconMenu:      `<path d="M4 6.5h16M4 12h16M4 17.5h16"/>`,
 	IconPattern:   `<rect x="3" y="4" width="18" height="7" rx="1.5"/><path d="M3 17h9m4 0h5M9 4v7"/>`,
-	IconPencil:    `<path d="m4 20 .9-4.3L15.6 5a2.4 2.4 0 0 1 3.4 3.4L8.3 19.1z"/><path d="m13.5 7.2 3.3 3.3"/>`,
 	IconPerson:    `<circle cx="12" cy="8" r="4"/><path d="M4.5 20.5c0-4.2 3-6.5 7.5-6.5s7.5 2.3 7.5 6.5"/>`,
 	IconPhone:     `<path d="M5 3.5h3.6l1.6 4.7-2.2 1.6c1.2 2.8 3.4 5 6.2 6.2l1.6-2.2 4.7 1.6V19a1.7 1.7 0 0 1-1.8 1.7C10.4 20.2 3.8 13.6 3.3 5.3A1.7 1.7 0 0 1 5 3.5z"/>`,
 	IconPlace:     `<path d="M4 21V5.5L12 3v18M12 8.5h8V21M2.5 21h19"/><path d="M8 8.5v.1M8 12.5v.1M8 16.5v.1M16 12.5v.1M16 16.5v.1"/>`,

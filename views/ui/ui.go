@@ -24,7 +24,6 @@ const (
 	Done      Kind = "done"
 	Attention Kind = "attention"
 	Failed    Kind = "failed"
-	Changed   Kind = "changed"
 )
 
 // Flash is a sentence about what was just done, shown once on the page that follows.
