@@ -92,16 +92,24 @@ func (s *Site) handleError(err error, c echo.Context) {
 	}
 }
 
-// sendToSignIn leads somebody whose session ended to the sign-in page, and after it back to where they were.
+// sendToSignIn leads somebody who is not signed in, or whose session ended, to the sign-in page, and after it back to
+// where they were.
 func (s *Site) sendToSignIn(c echo.Context) error {
 	r := c.Request()
-	path := "/session/new"
 	back := here(r)
 	if byHTMX(r) {
 		back = pageOf(r)
 	}
+	query := url.Values{}
 	if back != "/" {
-		path += "?" + url.Values{"return": {back}}.Encode()
+		query.Set("return", back)
+	}
+	if _, err := c.Cookie(s.auth.Sessions.Cookie.Name); err == nil {
+		query.Set("ended", "true")
+	}
+	path := "/session/new"
+	if len(query) > 0 {
+		path += "?" + query.Encode()
 	}
 	if byHTMX(r) {
 		c.Response().Header().Set("HX-Redirect", path)

@@ -49,7 +49,7 @@ func TestEveryRouteButThePublicOnesTurnsStrangersAway(t *testing.T) {
 		}
 		a := ts.send(r.Method, path, nil)
 		location := a.header.Get("Location")
-		toSignIn := a.status == http.StatusSeeOther && (location == "/session/new" || strings.HasPrefix(location, "/session/new?return="))
+		toSignIn := a.status == http.StatusSeeOther && (location == "/session/new" || strings.HasPrefix(location, "/session/new?"))
 		if !toSignIn && a.status != http.StatusUnauthorized && a.status != http.StatusForbidden {
 			t.Errorf("%s answers a stranger with %d %s", name, a.status, location)
 		}

@@ -20,7 +20,7 @@ func (s *Site) newSession(c echo.Context) error {
 	if _, ok := auth.Admin(c.Request().Context()); ok {
 		return c.Redirect(http.StatusSeeOther, back)
 	}
-	return s.showSignIn(c, http.StatusOK, views.SignInForm{Return: back, Ended: back != "/"})
+	return s.showSignIn(c, http.StatusOK, views.SignInForm{Return: back, Ended: c.QueryParam("ended") != ""})
 }
 
 // createSession signs an admin in and leads on to where they wanted to go.

@@ -113,20 +113,23 @@ func TestEndedSessionIsAskedToSignInAgainAndComesBack(t *testing.T) {
 	ts.get("/teachers").wantStatus(http.StatusOK)
 	ts.clock.Advance(time.Second)
 
-	ts.get("/teachers?x=1").wantRedirect("/session/new?return=%2Fteachers%3Fx%3D1")
-	ts.get("/").wantRedirect("/session/new")
-	ts.get("/session/new?return=%2Fteachers%3Fx%3D1").contains("もう一度サインインしてください", `value="/teachers?x=1"`)
+	ts.get("/teachers?x=1").wantRedirect("/session/new?ended=true&return=%2Fteachers%3Fx%3D1")
+	ts.get("/").wantRedirect("/session/new?ended=true")
+	ts.get("/session/new?ended=true&return=%2Fteachers%3Fx%3D1").contains("もう一度サインインしてください", `value="/teachers?x=1"`)
+	first := ts.another() // who never was signed in is not told that time has passed
+	first.get("/teachers?x=1").wantRedirect("/session/new?return=%2Fteachers%3Fx%3D1")
+	first.get("/session/new?return=%2Fteachers%3Fx%3D1").lacks("もう一度").contains(`value="/teachers?x=1"`)
 
 	t.Run("htmx is told to leave the page", func(t *testing.T) {
 		a := ts.get("/teachers", "HX-Request", "true", "HX-Current-URL", ts.base+"/groups/1/edit").wantStatus(http.StatusUnauthorized)
-		if got := a.header.Get("HX-Redirect"); got != "/session/new?return=%2Fgroups%2F1%2Fedit" {
+		if got := a.header.Get("HX-Redirect"); got != "/session/new?ended=true&return=%2Fgroups%2F1%2Fedit" {
 			t.Errorf("HX-Redirect %q", got)
 		}
 		a.lacks("髙橋 健太")
 	})
 	t.Run("a form comes back to its page", func(t *testing.T) {
-		ts.post("/patterns", fields("name", "早番"), "Referer", ts.base+"/patterns/new").wantRedirect("/session/new?return=%2Fpatterns%2Fnew")
-		ts.post("/patterns", fields("name", "早番"), "Referer", "https://evil.example/patterns/new").wantRedirect("/session/new")
+		ts.post("/patterns", fields("name", "早番"), "Referer", ts.base+"/patterns/new").wantRedirect("/session/new?ended=true&return=%2Fpatterns%2Fnew")
+		ts.post("/patterns", fields("name", "早番"), "Referer", "https://evil.example/patterns/new").wantRedirect("/session/new?ended=true")
 		patterns, err := ts.store.Patterns(t.Context())
 		if err != nil || len(patterns) != 1 {
 			t.Errorf("patterns: %v, %v, want the school's one", patterns, err)

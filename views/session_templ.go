@@ -18,7 +18,7 @@ import (
 type SignInForm struct {
 	Email  string
 	Return string // where to go afterwards
-	Ended  bool   // a session ended and interrupted something
+	Ended  bool   // a session ended, so signing in comes unasked for
 	Help   string // what was wrong; empty if nothing
 }
 
