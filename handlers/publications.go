@@ -197,6 +197,9 @@ func (s *Site) showPublication(c echo.Context) error {
 	if v.By, err = s.adminName(ctx, p.PublishedBy); err != nil {
 		return err
 	}
+	if v.Receipts, err = s.receipts(ctx, p); err != nil {
+		return err
+	}
 	all, err := s.store.Publications(ctx, p.GroupID, p.Month)
 	if err != nil {
 		return err

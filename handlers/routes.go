@@ -86,6 +86,7 @@ func (s *Site) forAdmins() []route {
 		{http.MethodGet, "/previews/:sheet_hash/pages/:page", s.showPreviewPage},
 		{http.MethodGet, "/publications/:publication", s.showPublication},
 		{http.MethodGet, "/publications/:publication/pages/:page", s.showPublicationPage},
+		{http.MethodGet, "/publications/:publication/receipts", s.listReceipts},
 
 		{http.MethodGet, "/deliveries", s.listDeliveries},
 		{http.MethodGet, "/deliveries/:delivery", s.showDelivery},

@@ -413,6 +413,20 @@ func TestTheViewerInABrowser(t *testing.T) {
 			b.dark().isAccessible("changes-dark")
 			b.click("#receipt button").sees("確認済 14:42").tripped(0)
 		}},
+		{"the admin sees who confirmed", func(t *testing.T, v *viewerSite, browser context.Context) {
+			v.phone(t, browser, "").opensInside(hanako, v.first.DocumentID).sees("確認しました").click("#receipt button").sees("確認済 14:32")
+			v.phone(t, browser, "").opensInside(ichiro, v.first.DocumentID).sees("わたしの1月")
+			b := v.phone(t, browser, "")
+			b.do(chromedp.Navigate(v.url + v.auth.IssueSignInLink(v.Admin.ID)))
+			b.click("main button").sees("サインインしました")
+			b.do(chromedp.Navigate(fmt.Sprintf("%s/publications/%d", v.url, v.first.ID)))
+			b.sees("3名のうち 1名が確認しました").shot("receipts-panel").click(`a[href$="/receipts"]`)
+			b.sees("まだ確認していない人").sees("1 / 3名").isAccessible("receipts").fits("receipts")
+			b.window(1280, 900).isAccessible("receipts-wide")
+			b.dark().isAccessible("receipts-dark")
+			b.do(chromedp.Navigate(v.url + v.document()))
+			b.sees("管理者として表示しています").isAccessible("document-admin").fits("document-admin")
+		}},
 		{"what changed while the page was shown is not confirmed unseen", func(t *testing.T, v *viewerSite, browser context.Context) {
 			b := v.phone(t, browser, "").opensInside(hanako, v.first.DocumentID).sees("確認しました")
 			v.changeAfterPublication(t)

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -818,5 +819,55 @@ func TestALINEThatDoesNotAnswerIsNotWaitedForLong(t *testing.T) {
 	v.fault(t, linesim.Fault{Kind: linesim.FaultHang, Endpoint: "verify"})
 	if a := v.visitor(t).signIn(t, v.sim.IDToken(hanako, nil)); a.StatusCode != http.StatusServiceUnavailable || a.Header.Get("Viewer-Reason") != "line" {
 		t.Errorf("answered %d %q", a.StatusCode, a.Header.Get("Viewer-Reason"))
+	}
+}
+
+func TestTheAdminSeesWhoOpenedAndWhoConfirmed(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	admin := v.visitor(t)
+	if a := admin.post(t, v.auth.IssueSignInLink(v.Admin.ID), nil); a.StatusCode != http.StatusSeeOther {
+		t.Fatalf("signing in answered %d", a.StatusCode)
+	}
+	path := "/publications/" + strconv.FormatInt(v.first.ID, 10) + "/receipts"
+	see := func(want ...string) {
+		t.Helper()
+		a := admin.get(t, path)
+		if a.StatusCode != http.StatusOK {
+			t.Fatalf("the list answered %d: %.300s", a.StatusCode, a.body)
+		}
+		for _, w := range want {
+			if !strings.Contains(a.body, w) {
+				t.Errorf("the list lacks %q", w)
+			}
+		}
+		if strings.Contains(a.body, "既読") {
+			t.Error("the list says 既読")
+		}
+	}
+	see("0 / 3名", "講師が見る画面", "まだだれも確認していません", "まだ開いていません", "開けません：未連携")
+	v.Clock.Advance(time.Minute)
+	hanakos, ichiros := v.visitor(t).as(t, hanako), v.visitor(t).as(t, ichiro)
+	page := hanakos.get(t, v.document()).body
+	ichiros.get(t, v.document())
+	if a := admin.get(t, v.document()); a.StatusCode != http.StatusOK {
+		t.Fatalf("the admin's look answered %d", a.StatusCode)
+	}
+	see("2 / 3名", "1月8日(金) 14:33")
+	v.Clock.Advance(time.Minute)
+	hanakos.confirm(t, v.first.DocumentID, shownHash(t, page))
+	see("1 / 3名", "1月8日(金) 14:34")
+	v.changeAfterPublication(t)
+	see("0 / 3名", "確認のあとに変更")
+	v.publish(t)
+	see("このあとに第2版を公開しました")
+	if a := admin.get(t, "/publications/"+strconv.FormatInt(v.first.ID, 10)); !strings.Contains(a.body, "3名のうち 0名が確認しました") || !strings.Contains(a.body, path) {
+		t.Errorf("the publication's page does not lead to the list: %d", a.StatusCode)
+	}
+	if a := v.visitor(t).get(t, path); a.StatusCode != http.StatusSeeOther {
+		t.Errorf("nobody is answered %d", a.StatusCode)
+	}
+	if a := admin.get(t, "/publications/999/receipts"); a.StatusCode != http.StatusNotFound {
+		t.Errorf("an unknown publication answered %d", a.StatusCode)
 	}
 }

@@ -173,6 +173,7 @@ type Published struct {
 	Group       roster.Group
 	By          string // name of the admin, empty if nobody is known
 	Pictures    []Picture
+	Receipts    Receipts
 	Deliveries  []roster.Delivery // the newest first
 	Newer       *roster.Publication
 	Location    *time.Location
