@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"shiftpost/db/roster"
 )
@@ -61,6 +62,57 @@ func document(ctx context.Context, q querier, documentID string, teacherID int64
 	}
 	d.HasCalendar, err = hasCalendar(ctx, q, teacherID)
 	return d, err
+}
+
+// PresentDocument returns the document id of the publication that concerns a teacher most: the newest of the month of
+// their next shift, else of the earliest month from the present one on, else of the latest month there is. Teacher 0
+// stands for an admin. The error is ErrNotFound while nothing is published.
+func (s *Store) PresentDocument(ctx context.Context, teacherID int64) (documentID string, err error) {
+	err = s.inRead(ctx, func(q querier) (err error) {
+		documentID, err = presentDocument(ctx, q, teacherID, s.Now(), s.loc)
+		return err
+	})
+	return documentID, wrap(err, "present document of teacher %d", teacherID)
+}
+
+func presentDocument(ctx context.Context, q querier, teacherID int64, now time.Time, loc *time.Location) (string, error) {
+	today := roster.DateOf(now, loc)
+	own, err := ownMonths(ctx, q, teacherID, today.AddDays(-1).MonthOf())
+	if err != nil {
+		return "", err
+	}
+	var next roster.SnapshotShift
+	var of roster.OwnMonth
+	for _, m := range own {
+		for _, x := range m.Live.Shifts {
+			if x.End(loc).After(now) && (of.Number == 0 || x.Start(loc).Before(next.Start(loc))) {
+				next, of = x, m
+			}
+		}
+	}
+	if of.Number != 0 {
+		p, err := newestPublication(ctx, q, of.GroupID, of.Month)
+		return p.DocumentID, err
+	}
+	type month struct {
+		groupID int64
+		month   roster.Month
+	}
+	all, err := list(ctx, q, func(r scanner) (m month, err error) {
+		err = r.Scan(&m.groupID, &m.month)
+		return m, err
+	}, `SELECT DISTINCT group_id, month FROM publications
+		ORDER BY month < ?1, CASE WHEN month >= ?1 THEN month END, CASE WHEN month < ?1 THEN month END DESC, group_id`, today.MonthOf())
+	if err != nil {
+		return "", err
+	}
+	for _, m := range all {
+		p, err := newestPublication(ctx, q, m.groupID, m.month)
+		if !errors.Is(err, ErrNotFound) {
+			return p.DocumentID, err
+		}
+	}
+	return "", ErrNotFound
 }
 
 // ownMonths reads what a teacher works in each published month from one on. Months in which they neither work nor

@@ -32,6 +32,22 @@ func (s *Site) showDocument(c echo.Context) error {
 	return s.drawDocument(c, http.StatusOK, d, false)
 }
 
+// errNothingPublished tells that there is no document to show yet.
+var errNothingPublished = errors.New("nothing is published")
+
+// showPresentDocument leads from the viewer's own address, which may stand in a menu of the LINE account, to the document
+// that concerns the reader most.
+func (s *Site) showPresentDocument(c echo.Context) error {
+	documentID, err := s.store.PresentDocument(c.Request().Context(), reader(c).ID)
+	if errors.Is(err, db.ErrNotFound) {
+		return errNothingPublished
+	}
+	if err != nil {
+		return err
+	}
+	return c.Redirect(http.StatusSeeOther, "/viewer/documents/"+documentID)
+}
+
 // reader is the teacher who looks, zero when an admin does.
 func reader(c echo.Context) roster.Teacher {
 	teacher, err := auth.Teacher(c.Request().Context())

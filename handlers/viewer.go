@@ -48,6 +48,8 @@ func (s *Site) forTeachers() []route {
 	}
 	return append(routes, []route{
 		{http.MethodPost, "/viewer/session", s.ofTeacher(s.createViewerSession)},
+		{http.MethodGet, "/viewer", s.ofTeacher(requireViewer(s.showPresentDocument))},
+		{http.MethodGet, "/viewer/*", s.ofTeacher(requireViewer(s.showNothing))},
 		{http.MethodGet, "/viewer/documents/:documentId", s.ofTeacher(requireViewer(s.showDocument))},
 		{http.MethodPost, "/viewer/documents/:documentId/confirmation", s.ofTeacher(requireTeacher(s.confirmDocument))},
 		{http.MethodPost, "/viewer/notices", s.ofTeacher(requireTeacher(s.switchNotices))},
@@ -150,6 +152,9 @@ func (s *Site) createViewerSession(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
+// showNothing answers what the viewer has no page for.
+func (s *Site) showNothing(echo.Context) error { return db.ErrNotFound }
+
 // switchNotices switches a teacher's LINE notices on or off.
 func (s *Site) switchNotices(c echo.Context) error {
 	f, err := readForm(c)
@@ -183,6 +188,8 @@ func viewerProblemOf(err error) (status int, reason string) {
 		return http.StatusServiceUnavailable, "line"
 	case errors.Is(err, errNoCalendar):
 		return http.StatusNotFound, "calendar"
+	case errors.Is(err, errNothingPublished):
+		return http.StatusNotFound, "unpublished"
 	case errors.Is(err, db.ErrNotFound):
 		return http.StatusNotFound, "document"
 	}

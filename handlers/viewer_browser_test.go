@@ -382,6 +382,11 @@ func TestTheViewerInABrowser(t *testing.T) {
 		{"an address that is cut short is said plainly", func(t *testing.T, v *viewerSite, browser context.Context) {
 			v.phone(t, browser, "").opensInside(hanako, "ABC").sees("この表は見つかりません").tripped(0).isAccessible("unknown").fits("unknown")
 		}},
+		{"the LIFF app's own address opens the document that concerns the reader", func(t *testing.T, v *viewerSite, browser context.Context) {
+			b := v.phone(t, browser, "")
+			b.do(chromedp.Navigate(v.sim.BaseURL() + "/sim/open?" + url.Values{"as": {hanako}, "uri": {v.sim.LIFFBaseURL() + "/" + v.sim.Login().LIFFID}}.Encode()))
+			b.sees("わたしの1月").sees("第1版").tripped(0)
+		}},
 		{"two teachers share a browser and each sees their own", func(t *testing.T, v *viewerSite, browser context.Context) {
 			b := v.phone(t, browser, "").opensInside(hanako, v.first.DocumentID).sees("佐藤 花子さん")
 			b.opensInside(ichiro, v.first.DocumentID).sees("鈴木 一郎さん").sees("22:00–翌1:00")

@@ -871,3 +871,53 @@ func TestTheAdminSeesWhoOpenedAndWhoConfirmed(t *testing.T) {
 		t.Errorf("an unknown publication answered %d", a.StatusCode)
 	}
 }
+
+func TestTheNextShiftIsTheOneThatRunsOrComesNext(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	v.Confirm(t, 0, 9, "9:00-12:00")
+	b := v.visitor(t)
+	for _, c := range []struct {
+		at    time.Time
+		words []string
+	}{
+		{dbtest.Start, []string{"今日 1月8日(金)", "あと2時間28分"}},
+		{dbtest.Start.Add(2*time.Hour + 27*time.Minute), []string{"今日 1月8日(金)", "あと1分"}},
+		{dbtest.Start.Add(3 * time.Hour), []string{"今日 1月8日(金)", "勤務中"}},
+		{dbtest.Start.Add(7 * time.Hour), []string{"明日 1月9日(土)", ">9:00–12:00</p>"}},
+		{dbtest.Start.Add(22 * time.Hour), []string{">1月12日(火)</p>"}},
+		{dbtest.Start.Add(10 * 24 * time.Hour), []string{"これからの出勤はまだありません"}},
+	} {
+		v.Clock.Advance(c.at.Sub(v.Clock.Now()))
+		page := b.as(t, hanako).get(t, v.document()).body
+		for _, w := range c.words {
+			if !strings.Contains(page, w) {
+				t.Errorf("at %s the page lacks %q", c.at.In(dbtest.Tokyo).Format(time.DateTime), w)
+			}
+		}
+	}
+}
+
+func TestTheViewersOwnAddressLeadsToTheDocumentThatConcernsTheReader(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	b := v.visitor(t).as(t, hanako)
+	if a := b.get(t, "/viewer"); a.StatusCode != http.StatusSeeOther || a.Header.Get("Location") != v.document() {
+		t.Errorf("it answered %d %q", a.StatusCode, a.Header.Get("Location"))
+	}
+	v.Confirm(t, 0, 20, "9:00-12:00")
+	second := v.publish(t)
+	if a := b.get(t, "/viewer"); a.Header.Get("Location") != "/viewer/documents/"+second.DocumentID {
+		t.Errorf("after an update it leads to %q", a.Header.Get("Location"))
+	}
+	v.Clock.Advance(60 * 24 * time.Hour)
+	if a := b.as(t, hanako).get(t, "/viewer"); a.Header.Get("Location") != "/viewer/documents/"+second.DocumentID {
+		t.Errorf("long after, it leads to %q", a.Header.Get("Location"))
+	}
+	if a := b.get(t, "/viewer/elsewhere"); a.StatusCode != http.StatusNotFound || !strings.Contains(a.body, "この表は見つかりません") {
+		t.Errorf("an unknown address answered %d", a.StatusCode)
+	}
+	if a := v.visitor(t).get(t, "/viewer"); a.StatusCode != http.StatusUnauthorized {
+		t.Errorf("nobody is answered %d", a.StatusCode)
+	}
+}

@@ -102,7 +102,7 @@
   }
 
   // place is what the address names below the viewer's own.
-  const place = () => location.pathname.replace(/^\/(liff|viewer)/, "");
+  const place = () => location.pathname.replace(/^\/(liff|viewer)/, "").replace(/\/+$/, "");
 
   // ---- LINE ----
 
