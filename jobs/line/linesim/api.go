@@ -17,7 +17,7 @@ import (
 var Endpoints = []string{
 	"push", "reply", "validate", "quota", "consumption", "bot info", "group summary", "group member count",
 	"group member", "group member ids", "group leave", "profile", "link token", "webhook endpoint", "webhook test",
-	"token", "verify", "certs", "login token", "login profile", "friendship",
+	"token", "verify", "certs", "login token", "login profile", "friendship", "liff apps",
 }
 
 // LINE's words.

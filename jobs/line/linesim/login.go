@@ -148,6 +148,7 @@ func (s *Simulator) loginRoutes(m *http.ServeMux) {
 	m.HandleFunc("GET /oauth2/v2.1/authorize", s.showLogin)
 	m.HandleFunc("POST /oauth2/v2.1/authorize", s.doLogin)
 	m.HandleFunc("GET /liff/sdk.js", s.sdk)
+	m.HandleFunc("GET /liff/v1/apps", s.handle("liff apps", byChannel, nil, s.liffApps))
 	m.HandleFunc("GET /liff/{liffId}", s.openLIFF)
 	m.HandleFunc("GET /liff/{liffId}/{path...}", s.openLIFF)
 }
@@ -267,6 +268,16 @@ func (s *Simulator) befriend(c *call) reply {
 		u.Friend, u.Blocked = true, false
 	}
 	return jsonReply(http.StatusOK, map[string]any{"friendFlag": true})
+}
+
+// liffApps lists the channel's LIFF apps. LINE asks for the login channel's token here; the simulator has one token for
+// both channels [sim].
+func (s *Simulator) liffApps(*call) reply {
+	return jsonReply(http.StatusOK, map[string]any{"apps": []map[string]any{{
+		"liffId": s.opts.Login.LIFFID, "view": map[string]any{"type": "full", "url": s.endpoint},
+		"description": s.opts.Channel.DisplayName, "permanentLinkPattern": "concat",
+		"scope": []string{"openid", "profile"}, "botPrompt": "normal",
+	}}})
 }
 
 // openLIFF is liff.line.me: it sends the browser to the endpoint URL, which hands the rest to the SDK in liff.state.
