@@ -37,7 +37,7 @@ var forbidden = map[string][]string{
 var standardLibraryOnly = []string{"db/roster", "db/queue", "static"}
 
 // testsOnly lists packages that only tests may import.
-var testsOnly = []string{"db/dbtest"}
+var testsOnly = []string{"db/dbtest", "jobs/render/browsertest"}
 
 type goPackage struct {
 	ImportPath string
