@@ -40,6 +40,7 @@ type OwnShift struct {
 	Classroom string
 	Change    *roster.Change // what happened to it since the newest publication; nil for nothing
 	Gone      bool           // it was taken away since; Times and Classroom are what it was
+	News      *roster.Change // of what the reader has still to confirm; nil for nothing, and where Change says more
 }
 
 // NewDocumentPage arranges a document for a teacher, zero for an admin, as it looks at an instant on a clock in loc.
@@ -65,6 +66,9 @@ func NewDocumentPage(d roster.Document, teacher roster.Teacher, now time.Time, l
 	})
 	for _, x := range all {
 		over := !roster.Instant(x.Date, x.Times.End, loc).After(now)
+		if p.confirmable() && x.Change == nil {
+			x.News = newsOf(x, p.changes())
+		}
 		if !over && !x.Gone {
 			p.Coming = append(p.Coming, x)
 		}
@@ -101,6 +105,16 @@ func ownShifts(m roster.OwnMonth) []OwnShift {
 		}
 	}
 	return list
+}
+
+// newsOf finds the change that made a shift what it is, nil if none did.
+func newsOf(x OwnShift, changes []roster.Change) *roster.Change {
+	for _, c := range changes {
+		if c.After != nil && c.Date == x.Date && c.After.Times == x.Times && c.After.Classroom.Name == x.Classroom {
+			return &c
+		}
+	}
+	return nil
 }
 
 // ownFirst moves a teacher's column to the front of a grid that has it, where a phone shows it without moving the
