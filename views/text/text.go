@@ -33,13 +33,12 @@ const (
 var Languages = []Language{Japanese, English}
 
 var (
-	localizers = map[Language]*i18n.Localizer{}
+	localizers = loadLocalizers()
 	matcher    = language.NewMatcher([]language.Tag{language.Japanese, language.English})
-	bundle     = loadBundle()
 )
 
-// loadBundle reads the embedded catalogs; a broken catalog is a programmer's mistake and stops the start.
-func loadBundle() *i18n.Bundle {
+// loadLocalizers reads the embedded catalogs; a broken catalog is a programmer's mistake and stops the start.
+func loadLocalizers() map[Language]*i18n.Localizer {
 	b := i18n.NewBundle(language.Japanese)
 	b.RegisterUnmarshalFunc("toml", toml.Unmarshal)
 	files, err := fs.Glob(catalogs, "catalogs/*.toml")
@@ -51,10 +50,11 @@ func loadBundle() *i18n.Bundle {
 			panic(fmt.Sprintf("message catalog %s: %v", f, err))
 		}
 	}
+	all := map[Language]*i18n.Localizer{}
 	for _, l := range Languages {
-		localizers[l] = i18n.NewLocalizer(b, string(l))
+		all[l] = i18n.NewLocalizer(b, string(l))
 	}
-	return b
+	return all
 }
 
 type languageKey struct{}
