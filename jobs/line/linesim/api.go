@@ -133,7 +133,11 @@ func (s *Simulator) handle(endpoint string, need access, recipient func(*call) s
 			}
 			entry.Accepted, entry.Recipients = rep.accepted, rep.recipients
 		}
-		s.changed()
+		if fault != nil || c.r.Method != http.MethodGet && rep.status/100 == 2 {
+			s.changed()
+		} else {
+			s.noted() // nothing happened but the request itself
+		}
 		s.mu.Unlock()
 
 		if rep.later != nil {
@@ -267,7 +271,7 @@ func (s *Simulator) finish(e *Request, rep reply) {
 	if e.Body != nil || rep.status/100 != 2 { // answers to calls whose body is not kept hold tokens as well
 		e.Answer = string(rep.body)
 	}
-	s.changed()
+	s.noted()
 }
 
 // cut resets the connection, so that the client sees it lost and not an orderly end.

@@ -157,6 +157,7 @@ func TestAFormThatCannotBeDoneSaysSoAndChangesNothing(t *testing.T) {
 		{"/sim/quota", "limit=-5&used=0", "数字は"},
 		{"/sim/messages", "chat=" + s.group.ID + "&from=" + nobody + "&text=x", "いまここにいません"},
 		{"/sim/messages", "chat=" + s.group.ID + "&from=" + s.users[0].ID + "&text=", "5,000文字"},
+		{"/sim/newcomers", "kind=user&name=+", "50文字"},
 		{"/sim/people", "act=dance", "読み取れませんでした"},
 		{"/sim/clock", "advance=15m", "読み取れませんでした"},
 	} {
@@ -216,6 +217,11 @@ func TestTheFormsDoWhatTheySay(t *testing.T) {
 	post("/sim/clock", "until=2027-02-01T12:00:00Z")
 	if got := clock.Now(); !got.Equal(time.Date(2027, 2, 1, 12, 0, 0, 0, time.UTC)) {
 		t.Errorf("clock %v", got)
+	}
+	post("/sim/newcomers", "kind=user&name=%E6%96%B0")
+	post("/sim/newcomers", "kind=group&name=%E7%B5%84")
+	if us, gs := s.Users(), s.Groups(); us[len(us)-1].Name != "新" || us[len(us)-1].Friend || gs[len(gs)-1].Name != "組" || gs[len(gs)-1].BotIn {
+		t.Errorf("%+v %+v", us, gs)
 	}
 	post("/sim/clear", "")
 	if n := len(s.Messages(s.group.ID)); n != 0 {

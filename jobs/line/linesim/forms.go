@@ -14,6 +14,7 @@ import (
 var (
 	errBadForm = errors.New("the form cannot be read")
 	errNumber  = errors.New("not a number in range")
+	errName    = errors.New("a name has 1 to 50 characters")
 )
 
 // problem is the sentence about a form that was not done.
@@ -21,6 +22,8 @@ func problem(ctx context.Context, err error) string {
 	switch {
 	case errors.Is(err, errNumber):
 		return text.T(ctx, "linesim.problem.number")
+	case errors.Is(err, errName):
+		return text.T(ctx, "linesim.problem.name")
 	case errors.Is(err, errText):
 		return text.T(ctx, "linesim.problem.text")
 	case errors.Is(err, errNobody):

@@ -2,7 +2,6 @@ package linesim_test
 
 import (
 	"testing"
-	"time"
 
 	"shiftpost/jobs/line/linesim"
 )
@@ -68,7 +67,6 @@ func TestALinkTokenIsForAFriend(t *testing.T) {
 		t.Error("no token")
 	}
 	s.call(t, "POST", "/v2/bot/user/"+nobody+"/linkToken", "").want(t, 404, `{"message":"Not found"}`)
-	s.clock.Advance(time.Minute)
 }
 
 func TestTheQuotaOfAGroupPushFollowsItsMembers(t *testing.T) {

@@ -103,6 +103,7 @@ type Simulator struct {
 	baseURL  string
 	endpoint string
 	pushes   window
+	later    *time.Timer // until it, what noted has put off is not on disk; nil if nothing is
 	watchers map[chan struct{}]struct{}
 	closed   chan struct{}
 	closing  sync.Once
@@ -170,6 +171,7 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.Se
 func (s *Simulator) Close() {
 	s.closing.Do(func() { close(s.closed) })
 	s.mail.wait()
+	s.flush()
 }
 
 // SetBaseURL tells the simulator where it is reached, once a port is known.

@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -147,6 +148,7 @@ func (s *Simulator) loginRoutes(m *http.ServeMux) {
 	open("POST /friendship/v1/request", "friendship", byUser, nil, s.befriend)
 	m.HandleFunc("GET /oauth2/v2.1/authorize", s.showLogin)
 	m.HandleFunc("POST /oauth2/v2.1/authorize", s.doLogin)
+	m.HandleFunc("GET /dialog/bot/accountLink", s.linkAccount)
 	m.HandleFunc("GET /liff/sdk.js", s.sdk)
 	m.HandleFunc("GET /liff/v1/apps", s.handle("liff apps", byChannel, nil, s.liffApps))
 	m.HandleFunc("GET /liff/{liffId}", s.openLIFF)
@@ -270,6 +272,27 @@ func (s *Simulator) befriend(c *call) reply {
 	return jsonReply(http.StatusOK, map[string]any{"friendFlag": true})
 }
 
+// linkAccount is where a product sends the user of a link token: LINE then reports the link, with the product's nonce,
+// by an accountLink event. A link token serves once.
+// Source: https://developers.line.biz/en/docs/messaging-api/linking-accounts/ , read in October 2026.
+func (s *Simulator) linkAccount(w http.ResponseWriter, r *http.Request) {
+	token, nonce := r.URL.Query().Get("linkToken"), r.URL.Query().Get("nonce")
+	s.mu.Lock()
+	t, ok := s.st.LinkTokens[token]
+	ok = ok && t.live(s.clock.Now()) && len(nonce) >= 10 && len(nonce) <= 255
+	if ok {
+		delete(s.st.LinkTokens, token)
+		s.emit(event{kind: "accountLink", user: t.User, replyable: true, extra: map[string]any{"link": map[string]any{"result": "ok", "nonce": nonce}}})
+		s.changed()
+	}
+	s.mu.Unlock()
+	if !ok {
+		s.render(w, r, http.StatusBadRequest, linkedPage(false))
+		return
+	}
+	s.render(w, r, http.StatusOK, linkedPage(true))
+}
+
 // liffApps lists the channel's LIFF apps. LINE asks for the login channel's token here; the simulator has one token for
 // both channels [sim].
 func (s *Simulator) liffApps(*call) reply {
@@ -338,22 +361,28 @@ func (s *Simulator) liffTarget(liffID, rest, userID string) (string, bool) {
 	return out, true
 }
 
-// LIFFPath splits a LIFF URL, the simulator's or LINE's own, into its id and what follows it, fragment included.
+// liffURL is a LIFF URL: the simulator's, also of an earlier run on another port, or LINE's own. It is followed by the
+// LIFF id.
+var liffURL = regexp.MustCompile(`^(https://(liff|miniapp)\.line\.me|https?://(127\.0\.0\.1|\[::1\]|localhost)(:\d+)?/liff)/`)
+
+// liffPath splits a LIFF URL into its id and what follows it, fragment included.
 func (s *Simulator) liffPath(uri string) (liffID, rest string, ok bool) {
-	for _, base := range []string{s.LIFFBaseURL() + "/", "https://liff.line.me/", "https://miniapp.line.me/"} {
-		if after, found := strings.CutPrefix(uri, base); found {
-			i := strings.IndexAny(after, "/?#")
-			if i < 0 {
-				return after, "", true
-			}
-			rest = after[i:]
-			if rest[0] != '/' {
-				rest = "/" + rest
-			}
-			return after[:i], rest, true
+	after, own := strings.CutPrefix(uri, s.LIFFBaseURL()+"/")
+	if !own {
+		prefix := liffURL.FindString(uri)
+		if prefix == "" {
+			return "", "", false
 		}
+		after = uri[len(prefix):]
 	}
-	return "", "", false
+	i := strings.IndexAny(after, "/?#")
+	if i < 0 {
+		return after, "", true
+	}
+	if rest = after[i:]; rest[0] != '/' {
+		rest = "/" + rest
+	}
+	return after[:i], rest, true
 }
 
 // OpenLIFF is a tap on a LIFF URL by a user inside LINE: it returns the address the LIFF browser loads, with

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/line/line-bot-sdk-go/v8/linebot/webhook"
+
 	"shiftpost/jobs/line"
 	"shiftpost/jobs/line/linesim"
 )
@@ -253,5 +255,42 @@ func TestTheLogKeepsNoTokensOfPeople(t *testing.T) {
 	r := s.Requests()[0]
 	if len(r.Body) != 0 || r.Answer != "" || r.To != s.users[0].ID {
 		t.Errorf("%+v", r)
+	}
+}
+
+func TestALinkTokenLinksOnceAndIsReportedWithTheProductsNonce(t *testing.T) {
+	t.Parallel()
+	s := newSchool(t, linesim.Options{})
+	h := hookOf(t, s)
+	issue := func() string {
+		var b struct{ LinkToken string }
+		s.call(t, "POST", "/v2/bot/user/"+s.users[0].ID+"/linkToken", "").into(t, &b)
+		return b.LinkToken
+	}
+	link := func(token, nonce string) int {
+		return s.call(t, "GET", "/dialog/bot/accountLink?"+url.Values{"linkToken": {token}, "nonce": {nonce}}.Encode(), "").status
+	}
+	one := issue()
+	if got := link(one, "short"); got != 400 {
+		t.Errorf("a short nonce: %d", got)
+	}
+	if got := link(one, "0123456789"); got != 200 {
+		t.Errorf("link: %d", got)
+	}
+	if got := link(one, "0123456789"); got != 400 {
+		t.Errorf("twice: %d", got)
+	}
+	late := issue()
+	s.clock.Advance(10 * time.Minute)
+	if got := link(late, "0123456789"); got != 400 {
+		t.Errorf("late: %d", got)
+	}
+	s.flush(t)
+	if got := h.types(); got != "accountLink" {
+		t.Fatalf("webhooks %q", got)
+	}
+	e := h.calls[0].Events[0].(webhook.AccountLinkEvent)
+	if src, ok := e.Source.(webhook.UserSource); !ok || src.UserId != s.users[0].ID || e.Link.Nonce != "0123456789" || e.Link.Result != webhook.LinkContentRESULT_OK {
+		t.Errorf("%+v", e)
 	}
 }

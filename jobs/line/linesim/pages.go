@@ -334,6 +334,21 @@ func (s *Simulator) pageRoutes(m *http.ServeMux) {
 			return errBadForm
 		}
 	})
+	form("POST /sim/newcomers", func(r *http.Request) error {
+		name := strings.TrimSpace(r.PostFormValue("name"))
+		if name == "" || utf16Len(name) > 50 {
+			return errName
+		}
+		switch r.PostFormValue("kind") {
+		case "user":
+			s.AddUser(User{Name: name})
+		case "group":
+			s.AddGroup(Group{Name: name})
+		default:
+			return errBadForm
+		}
+		return nil
+	})
 	form("POST /sim/faults", func(r *http.Request) error {
 		f, err := readFault(r)
 		if err != nil {

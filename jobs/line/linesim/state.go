@@ -228,14 +228,44 @@ func (s *Simulator) Reset() error {
 	return nil
 }
 
-// changed is called with s.mu held after every change: it writes the state file and tells the pages.
+// saveDelay is how long, in real time, a change that need not survive a killed process may wait to be written.
+const saveDelay = 200 * time.Millisecond
+
+// changed is called with s.mu held after a change that must not be lost: it writes the state file and tells the pages.
 func (s *Simulator) changed() {
-	s.trim()
-	if s.opts.StateFile != "" {
-		if err := s.save(); err != nil {
-			s.log.Error("simulator state not saved", "error", err)
-		}
+	s.tell()
+	if s.opts.StateFile == "" {
+		return
 	}
+	if s.later != nil {
+		s.later.Stop()
+		s.later = nil
+	}
+	if err := s.save(); err != nil {
+		s.log.Error("simulator state not saved", "error", err)
+	}
+}
+
+// noted is changed for the log's sake: the state file is written soon, together with what else happens until then.
+func (s *Simulator) noted() {
+	s.tell()
+	if s.opts.StateFile == "" || s.later != nil {
+		return
+	}
+	s.later = time.AfterFunc(saveDelay, s.flush)
+}
+
+// flush writes what noted has put off.
+func (s *Simulator) flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.later != nil {
+		s.changed()
+	}
+}
+
+func (s *Simulator) tell() {
+	s.trim()
 	for c := range s.watchers {
 		select {
 		case c <- struct{}{}:

@@ -265,7 +265,7 @@ func (p *postman) post(o outgoing) (status int, err error) {
 		p.s.st.Seq++
 		w.N, w.At = p.s.st.Seq, p.s.clock.Now().UTC()
 		p.s.st.Webhooks = append(p.s.st.Webhooks, w)
-		p.s.changed()
+		p.s.noted()
 	}()
 	req, err := http.NewRequestWithContext(p.ctx, http.MethodPost, o.url, bytes.NewReader(body))
 	if err != nil {

@@ -88,6 +88,14 @@ func endpointKey(endpoint string) string {
 	return strings.ReplaceAll(endpoint, " ", "_")
 }
 
+// share is the part of the month's messages that is used, in percent, at most 100.
+func (v screen) share() int {
+	if v.Used >= v.Limit {
+		return 100
+	}
+	return v.Used * 100 / v.Limit
+}
+
 func allOver(fs []faultRow) bool {
 	for _, f := range fs {
 		if !f.over() {
