@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -53,15 +54,16 @@ type Options struct {
 
 // Store is the open database. Its methods may be called from any goroutine.
 type Store struct {
-	write   *sql.DB // one connection, immediate transactions
-	read    *sql.DB // query-only
-	dir     string
-	clock   clockwork.Clock
-	loc     *time.Location
-	log     *slog.Logger
-	opts    DeliveryOptions
-	compose roster.Composer
-	boot    string // names this process's leases
+	write    *sql.DB // one connection, immediate transactions
+	read     *sql.DB // query-only
+	dir      string
+	clock    clockwork.Clock
+	loc      *time.Location
+	log      *slog.Logger
+	opts     DeliveryOptions
+	compose  roster.Composer
+	boot     string   // names this process's leases
+	prepared sync.Map // of the writer: query → *sql.Stmt
 }
 
 // Open opens or makes the database in o.Dir, applies the migrations that are missing and verifies that SQLite runs
@@ -142,6 +144,10 @@ func (s *Store) Close() error {
 		errs = append(errs, s.read.Close())
 	}
 	if s.write != nil {
+		s.prepared.Range(func(_, v any) bool {
+			errs = append(errs, v.(*sql.Stmt).Close())
+			return true
+		})
 		errs = append(errs, s.write.Close())
 	}
 	return errors.Join(errs...)
@@ -162,11 +168,14 @@ func (s *Store) Now() time.Time { return s.clock.Now().UTC().Truncate(time.Milli
 // BootID names this process on its leases and attempts.
 func (s *Store) BootID() string { return s.boot }
 
-// tx is a running transaction with the instant it began at.
+// tx is a running transaction with the instant it began at. Its statements are prepared once for the life of the
+// store: the writer has one connection, and compiling costs more than running most of them.
 type tx struct {
 	*sql.Tx
-	ctx context.Context
-	now time.Time
+	ctx  context.Context
+	now  time.Time
+	s    *Store
+	cold []string // statements that ran without being prepared
 }
 
 // inTx runs f in one immediate transaction and commits it when f returns nil. It is not cancelled by ctx.
@@ -175,18 +184,72 @@ func (s *Store) inTx(ctx context.Context, f func(*tx) error) error {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	t, err := s.write.BeginTx(ctx, nil)
+	begun, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin transaction: %w", err)
 	}
-	defer t.Rollback() // does nothing after the commit
-	if err := f(&tx{t, ctx, s.Now()}); err != nil {
+	defer begun.Rollback() // does nothing after the commit
+	t := &tx{Tx: begun, ctx: ctx, now: s.Now(), s: s}
+	if err := f(t); err != nil {
 		return err
 	}
 	if err := t.Commit(); err != nil {
 		return fmt.Errorf("commit transaction: %w", err)
 	}
+	s.warm(ctx, t.cold)
 	return nil
+}
+
+// warm prepares statements for the next transactions; the connection is free again only after the one that met them.
+func (s *Store) warm(ctx context.Context, queries []string) {
+	for _, q := range queries {
+		if _, ok := s.prepared.Load(q); ok {
+			continue
+		}
+		stmt, err := s.write.PrepareContext(ctx, q)
+		if err != nil {
+			s.log.Warn("a statement could not be prepared", "error", err)
+			continue
+		}
+		if _, twice := s.prepared.LoadOrStore(q, stmt); twice {
+			stmt.Close()
+		}
+	}
+}
+
+// stmt returns the prepared statement of a query, nil the first time.
+func (t *tx) stmt(query string) *sql.Stmt {
+	if v, ok := t.s.prepared.Load(query); ok {
+		return t.StmtContext(t.ctx, v.(*sql.Stmt))
+	}
+	if strings.HasPrefix(query, "SELECT") || strings.HasPrefix(query, "INSERT") || strings.HasPrefix(query, "UPDATE") || strings.HasPrefix(query, "DELETE") {
+		t.cold = append(t.cold, query)
+	}
+	return nil
+}
+
+// ExecContext runs a statement.
+func (t *tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if stmt := t.stmt(query); stmt != nil {
+		return stmt.ExecContext(ctx, args...)
+	}
+	return t.Tx.ExecContext(ctx, query, args...)
+}
+
+// QueryContext runs a query for several rows.
+func (t *tx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if stmt := t.stmt(query); stmt != nil {
+		return stmt.QueryContext(ctx, args...)
+	}
+	return t.Tx.QueryContext(ctx, query, args...)
+}
+
+// QueryRowContext runs a query for one row.
+func (t *tx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	if stmt := t.stmt(query); stmt != nil {
+		return stmt.QueryRowContext(ctx, args...)
+	}
+	return t.Tx.QueryRowContext(ctx, query, args...)
 }
 
 // inRead runs f on one moment of the database: what it reads in several statements fits together.
