@@ -243,11 +243,11 @@ func (s *Site) saveShift(c echo.Context, to roster.ShiftState) error {
 	if err != nil {
 		return err
 	}
-	editNumber, err := f.editNumber()
+	before, g, err := s.shift(c)
 	if err != nil {
 		return err
 	}
-	before, g, err := s.shift(c)
+	editNumber, err := f.editNumber()
 	if err != nil {
 		return err
 	}
@@ -260,9 +260,20 @@ func (s *Site) saveShift(c echo.Context, to roster.ShiftState) error {
 		return err
 	}
 	v.EditNumber = editNumber
-	after, err := s.applyShift(f, &v, before, to)
+	var in *db.ShiftEdit
+	if f.values.Has("times") && to != roster.ShiftDeleted {
+		read, err := s.readShift(f, &v)
+		if err != nil {
+			return err
+		}
+		in = &read
+	}
+	after := before
+	if f.ok() {
+		after, err = s.applyShift(f, v, before, in, to)
+	}
 	switch {
-	case errors.Is(err, db.ErrEdited), errors.Is(err, db.ErrNotFound) && f.ok():
+	case errors.Is(err, db.ErrEdited), errors.Is(err, db.ErrNotFound):
 		return s.showStaleShift(c, f, v)
 	case err != nil:
 		return err
@@ -273,17 +284,15 @@ func (s *Site) saveShift(c echo.Context, to roster.ShiftState) error {
 	return s.showSaved(c, g, m, after, saidOfShift(f.ctx, v, before, after))
 }
 
-// applyShift saves the form and moves the shift, as far as nothing is wrong with the form.
-func (s *Site) applyShift(f *form, v *views.ShiftForm, before roster.Shift, to roster.ShiftState) (roster.Shift, error) {
+// applyShift writes what was entered, if anything was, and then moves the shift, if a state is given. What the store
+// refuses stands in the form.
+func (s *Site) applyShift(f *form, v views.ShiftForm, before roster.Shift, in *db.ShiftEdit, to roster.ShiftState) (roster.Shift, error) {
 	after := before
 	after.EditNumber = v.EditNumber
-	if f.values.Has("times") && to != roster.ShiftDeleted {
-		in, err := s.readShift(f, v)
-		if err != nil || !f.ok() {
-			return after, err
-		}
-		if after, err = s.store.ChangeShift(f.ctx, before.ID, v.EditNumber, in); err != nil {
-			return after, refuseShift(f, *v, in, err)
+	if in != nil {
+		var err error
+		if after, err = s.store.ChangeShift(f.ctx, before.ID, v.EditNumber, *in); err != nil {
+			return after, refuseShift(f, v, *in, err)
 		}
 	}
 	if to == "" {

@@ -340,7 +340,7 @@ func (d Delivery) history(ctx context.Context) []entry {
 	slices.SortStableFunc(list, func(a, b entry) int { return b.At.Compare(a.At) })
 	if d.State == roster.Queued && d.waiting() > 0 && retries(d.Delivery) {
 		next := entry{At: d.NextAttemptAt, Class: "next", Icon: ui.IconWaiting,
-			Title: text.T(ctx, "deliveries.history.next", "Number", d.LadderTries+1)}
+			Title: text.T(ctx, "deliveries.history.next", "Number", len(d.Attempts)+1)}
 		if end := d.keyEnd(); !end.IsZero() {
 			next.Text = text.T(ctx, "deliveries.history.key", "Moment", text.Moment(ctx, end, d.Location))
 		}

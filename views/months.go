@@ -55,6 +55,9 @@ func (m Month) NewShiftPath(teacherID int64, d roster.Date) string {
 	return path + "date=" + d.String()
 }
 
+// inYears reports whether a roster can be made for a month.
+func inYears(m roster.Month) bool { return m.Year >= roster.FirstYear && m.Year <= roster.LastYear }
+
 // own reports whether a classroom is one of the group's.
 func (m Month) own(classroomID int64) bool { return classroomName(m.Classrooms, classroomID) != "" }
 
