@@ -105,7 +105,7 @@ func TestMonthThatDoesNotExistIsSaidPlainly(t *testing.T) {
 	s := newSchool(t)
 	for _, m := range []string{"2026-13", "2026-00", "2026-1", "1999-01", "2050-01", "janvier", "2027-01-01"} {
 		for _, page := range []string{"", "/shifts/new", "/publications/new"} {
-			s.get("/groups/1/months/"+m+page).wantStatus(http.StatusNotFound).contains("この月は開けません")
+			s.get("/groups/1/months/" + m + page).wantStatus(http.StatusNotFound).contains("この月は開けません")
 		}
 	}
 	s.get("/groups/9/months/2027-01").wantStatus(http.StatusNotFound).contains("このページは見つかりません")

@@ -236,7 +236,7 @@ func TestFullDiskIsSaidPlainlyAndPublishesNothing(t *testing.T) {
 	if err := s.files.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s.get(s.publishing()+"?wait").wantStatus(http.StatusServiceUnavailable).contains("画像を保存できませんでした")
+	s.get(s.publishing() + "?wait").wantStatus(http.StatusServiceUnavailable).contains("画像を保存できませんでした")
 	s.nothingStored(t)
 }
 

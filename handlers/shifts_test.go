@@ -184,7 +184,7 @@ func TestShiftIsChangedAndMoved(t *testing.T) {
 	s.follow(s.put(path, s.typed(0, 12, "10-13", "edit_number", "1"))).contains("佐藤 花子さん 1/12(火) 10:00–13:00 を保存しました。")
 	s.follow(s.put(path, s.typed(0, 12, "10-13", "edit_number", "2"))).contains("変わっていません。")
 	moved := s.typed(1, 15, "10-13", "edit_number", "2")
-	s.follow(s.put(path, moved).wantRedirect(s.month()+"?day="+s.day(15))).contains("鈴木 一郎さん 1/15(金) 10:00–13:00 を保存しました。")
+	s.follow(s.put(path, moved).wantRedirect(s.month() + "?day=" + s.day(15))).contains("鈴木 一郎さん 1/15(金) 10:00–13:00 を保存しました。")
 	if got := s.shift(x.ID); got.TeacherID != s.Teachers[1].ID || got.Date.Day != 15 || got.State != roster.ShiftConfirmed {
 		t.Errorf("stored %+v", got)
 	}
