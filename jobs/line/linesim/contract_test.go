@@ -380,12 +380,39 @@ func productBodies(t *testing.T, s *school) [][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := roster.PublicationMessage{LINEGroupID: s.group.ID, GroupName: "駅前・本町グループ", Month: roster.Month{Year: 2027, Month: 1}, Number: 1, DocumentID: "abc", PublishedAt: noon}
-	body, err := c.ComposePublication(m)
-	if err != nil {
-		t.Fatal(err)
+	var bodies [][]byte
+	add := func(body []byte, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		bodies = append(bodies, body)
 	}
-	return [][]byte{body, []byte(textTo(s.users[0].ID, "x"))}
+	first := roster.PublicationMessage{
+		LINEGroupID: s.group.ID, GroupName: "駅前・本町グループ", Month: roster.Month{Year: 2027, Month: 1}, Number: 1,
+		DocumentID: "abc", PublishedAt: noon,
+	}
+	update := first
+	update.Number, update.Base, update.Added, update.Changed = 2, &roster.Base{Number: 1, Certain: true}, 2, 1
+	uncertain := update
+	uncertain.Base = &roster.Base{Number: 1}
+	for _, m := range []roster.PublicationMessage{first, update, uncertain} {
+		add(c.ComposePublication(m))
+	}
+	before := &roster.ToldShift{Classroom: "駅前教室", Date: roster.Date{Year: 2027, Month: 1, Day: 8}, Times: roster.TimeRange{Start: 17 * 60, End: 21*60 + 30}}
+	now := &roster.ToldShift{Classroom: "本町教室", Date: roster.Date{Year: 2027, Month: 1, Day: 9}, Times: roster.TimeRange{Start: 22 * 60, End: 25 * 60}}
+	to := s.users[0].ID
+	for _, m := range []roster.NoticeMessage{
+		{Kind: roster.ShiftReminder, LINEID: to, Now: now, DocumentID: "abc"},
+		{Kind: roster.ShiftReminder, LINEID: to, Now: now},
+		{Kind: roster.ShiftCorrection, LINEID: to, Before: before, Now: now, DocumentID: "abc"},
+		{Kind: roster.ShiftCorrection, LINEID: to, Now: now, DocumentID: "abc"},
+		{Kind: roster.ShiftCancellation, LINEID: to, Before: before, DocumentID: "abc"},
+		{Kind: roster.ShiftCancellation, LINEID: to, Dates: []roster.Date{before.Date, now.Date}},
+	} {
+		add(c.ComposeNotice(m))
+	}
+	return bodies
 }
 
 func TestWebhooksAreThoseOfLINEsFile(t *testing.T) {

@@ -1,7 +1,10 @@
 package linesim_test
 
 import (
+	"html"
 	"net/http"
+	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -168,6 +171,38 @@ func TestAFormThatCannotBeDoneSaysSoAndChangesNothing(t *testing.T) {
 	}
 	if limit, _ := s.Quota(); limit != 200 || len(s.Faults()) != 0 || len(s.Messages(s.group.ID)) != 0 {
 		t.Error("something changed")
+	}
+}
+
+func TestEveryFailureOfThePanelCanBeStarted(t *testing.T) {
+	t.Parallel()
+	s := newSchool(t, linesim.Options{})
+	page := s.call(t, "GET", "/sim", "").body
+	names := regexp.MustCompile(`name="fault" value="([a-z_]+)"`).FindAllStringSubmatch(page, -1)
+	targets := regexp.MustCompile(`<option value="([^"]*\|[^"]*)"`).FindAllStringSubmatch(page, -1)
+	if len(names) != 24 || len(targets) < 10 {
+		t.Fatalf("%d failures, %d targets", len(names), len(targets))
+	}
+	for i, name := range names {
+		target := html.UnescapeString(targets[i%len(targets)][1])
+		form := url.Values{"fault": {name[1]}, "target": {target}, "skip": {"0"}, "count": {"1"}, "percent": {"100"}}
+		if a := s.call(t, "POST", "/sim/faults", form.Encode(), "Content-Type", formType); a.status != http.StatusSeeOther {
+			t.Errorf("%s at %s: %d", name[1], target, a.status)
+		}
+	}
+	kinds := map[linesim.FaultKind]bool{}
+	for _, f := range s.Faults() {
+		kinds[f.Kind] = true
+	}
+	if len(kinds) != 19 {
+		t.Errorf("the panel offers %d of 19 kinds", len(kinds))
+	}
+	// Each is listed in words and can be ended.
+	for _, l := range []string{"ja", "en"} {
+		page := s.call(t, "GET", "/sim", "", "Cookie", "linesim_language="+l).body
+		if strings.Contains(page, "linesim.") && strings.Contains(page, ">linesim.") {
+			t.Errorf("a sentence is missing in %s", l)
+		}
 	}
 }
 

@@ -3,7 +3,7 @@
 //
 // It is a part of the product, not a mock: the demo runs it, and the tests have no other stand-in for LINE. A
 // Simulator is one http.Handler. Everything it knows lives in memory; with Options.StateFile it is written to disk
-// before a request is answered, so that even a killed process has not forgotten what it accepted.
+// before an accepted message is answered, so that even a killed process has not forgotten what it accepted.
 //
 // # Addresses
 //
@@ -11,7 +11,7 @@
 //	/liff/{liffId}/…                                   what liff.line.me answers: the redirect to the endpoint
 //	/liff/sdk.js                                       the LIFF SDK for pages opened by this simulator
 //	/sim                                               phones to look at, faults, quota, request log
-//	/sim/api/…                                         the control API, see below
+//	/sim/api/…                                         the control API
 //
 // # Faithfulness
 //
@@ -19,6 +19,41 @@
 // the source says "[sim]": a choice of this package on which the product must not rely. The sources are
 // https://developers.line.biz/en/reference/messaging-api/ , https://developers.line.biz/en/reference/line-login/ and
 // https://developers.line.biz/en/docs/liff/ , read in October 2026.
+//
+// # Control API
+//
+// JSON over HTTP under /sim/api, for scripts and tests in other processes. It needs no token, because
+// a simulator listens on loopback; a page of another site cannot use it. Errors are {"error":"…"} with 400 for what
+// cannot be read, 404 for who is not there and 409 for what has no counterpart, such as a clock that cannot be moved.
+// Times are RFC 3339 in UTC, bodies of requests and messages are given as the text they were.
+//
+//	GET    /sim/api/state                       everything at once: now, channel, users, groups, quota, faults, webhook
+//	GET    /sim/api/users                       [User]
+//	POST   /sim/api/users                       User (without id: one is made) → User
+//	POST   /sim/api/users/{id}/follow           also block, delete
+//	GET    /sim/api/groups                      [Group]
+//	POST   /sim/api/groups                      Group → Group
+//	POST   /sim/api/groups/{id}/invite          the bot comes; also remove: it goes
+//	PUT    /sim/api/groups/{id}/members/{user}  join; DELETE: leave
+//	GET    /sim/api/chats/{id}/messages         [{id, from, at, text, uris, object}]; from is empty for the bot
+//	POST   /sim/api/chats/{id}/messages         {"from": user id, "text": "…"}
+//	POST   /sim/api/chats/{id}/postbacks        {"from": user id, "data": "…"}
+//	GET    /sim/api/requests?endpoint=&after=   the log: [Request], body as text; after is the n of the last one seen
+//	GET    /sim/api/accepted                    [Acceptance], body as text
+//	GET    /sim/api/webhooks                    [Webhook]
+//	POST   /sim/api/webhooks                    {"events": [event objects as LINE would build them]}
+//	PUT    /sim/api/webhook                     {"url": "…", "redelivery": false}
+//	GET    /sim/api/faults                      [Fault]
+//	POST   /sim/api/faults                      Fault → {"id": n}
+//	DELETE /sim/api/faults                      all; with /{id}: one
+//	PUT    /sim/api/quota                       {"limit": 200, "used": 0}; limit −1: none; either may be left out
+//	PUT    /sim/api/tokens/{token}              {"expires": "…"} a channel access token; DELETE: revoke
+//	GET    /sim/api/clock                       {"now": "…"}
+//	POST   /sim/api/clock                       {"advance": "15m"} or {"set": "…"}
+//	POST   /sim/api/idtokens                    {"user": user id} → {"idToken": "…"}
+//	POST   /sim/api/open                        {"user": user id, "uri": LIFF URL} → {"url": what the LIFF browser loads}
+//	POST   /sim/api/clear                       as Clear
+//	POST   /sim/api/reset                       as Reset
 package linesim
 
 import (
