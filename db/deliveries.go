@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -188,6 +189,10 @@ type DeliveryDetail struct {
 	Events         []DeliveryEvent    // the newest first
 	MayHaveArrived bool               // a try of it is open or ended without a known answer
 	Dead           bool               // its job is a dead letter
+	Unwanted       roster.Code        // failed: why a retry is refused, empty if it is not
+	// Revives is the number of the publication whose announcement comes back when this one is called off, 0 if none
+	// does.
+	Revives int
 }
 
 // DeliveryEvent is an entry of a delivery's history beside its attempts.
@@ -201,8 +206,20 @@ type DeliveryEvent struct {
 // Delivery reads one delivery. The error is ErrNotFound if there is none.
 func (s *Store) Delivery(ctx context.Context, deliveryID int64) (DeliveryDetail, error) {
 	var d DeliveryDetail
-	err := s.inRead(ctx, func(q querier) (err error) {
-		d, err = delivery(ctx, q, deliveryID)
+	err := s.inReadTx(ctx, func(t *tx) (err error) {
+		if d, err = delivery(ctx, t, deliveryID); err != nil {
+			return err
+		}
+		switch d.State {
+		case roster.Failed:
+			d.Unwanted, err = s.check(t, d.Delivery)
+		case roster.Pending, roster.Queued:
+			before, found, err := t.revivedBy(d.Delivery)
+			if err != nil || !found {
+				return err
+			}
+			return t.row(`SELECT number FROM publications WHERE id = ?`, before.PublicationID).Scan(&d.Revives)
+		}
 		return err
 	})
 	return d, wrap(err, "delivery %d", deliveryID)
@@ -254,10 +271,14 @@ func delivery(ctx context.Context, q querier, deliveryID int64) (DeliveryDetail,
 
 // DeliveryFilter narrows the list of deliveries. Zero values do not narrow.
 type DeliveryFilter struct {
-	State roster.DeliveryState
-	Kind  roster.DeliveryKind
-	Month roster.Month
-	Code  roster.Code
+	State   roster.DeliveryState
+	Dead    bool // those whose job is a dead letter
+	Unknown bool // those that may have arrived although they are not sent
+	Kind    roster.DeliveryKind
+	Month   roster.Month // of the publication, or of the notice's shift as it is now
+	Code    roster.Code
+	// Teacher is a part of the name of the teacher that a notice goes to; spaces do not count.
+	Teacher string
 	// Before is the id that the page before ended with; 0 is the first page.
 	Before int64
 	Limit  int
@@ -272,8 +293,10 @@ type DeliveryRow struct {
 	Teacher   string       // notices
 	Work      roster.Work  // notices: the shift as it is now
 	Classroom string       // notices: the shift's
+	Messages  int          // what sending it costs; 0 if the group's size is not known
 	Attempts  int
-	Unknown   bool // a try's outcome is unknown and it was not sent since
+	Unknown   bool        // a try's outcome is unknown and it was not sent since
+	Unwanted  roster.Code // failed: why a retry is refused, empty if it is not
 }
 
 // Deliveries lists deliveries, the newest first.
@@ -282,43 +305,116 @@ func (s *Store) Deliveries(ctx context.Context, f DeliveryFilter) ([]DeliveryRow
 	if f.Month != (roster.Month{}) {
 		month = f.Month.String()
 	}
-	rows, err := list(ctx, s.read, func(r scanner) (DeliveryRow, error) {
-		var d DeliveryRow
-		var m sql.Null[roster.Month]
-		var on sql.Null[roster.Date]
-		err := r.Scan(append(deliveryTargets(&d.Delivery), &d.GroupName, &m, &d.Number, &d.Teacher, &on, &d.Work.Times.Start, &d.Work.Times.End, scanRef(&d.Work.ClassroomID),
-			&d.Classroom, &d.Attempts, &d.Unknown)...)
-		d.Month, d.Work.Date = m.V, on.V
-		return d, err
-	}, `SELECT `+qualify("d", deliveryColumns)+`, coalesce(g.name, ''), p.month, coalesce(p.number, 0),
-		coalesce(t.name, ''), s.date, coalesce(s.start_minutes, 0), coalesce(s.end_minutes, 0), s.classroom_id, coalesce(c.name, ''),
-		(SELECT count(*) FROM attempts a WHERE a.delivery_id = d.id), d.state <> 'sent' AND `+mayHaveArrived+`
-		FROM deliveries d LEFT JOIN publications p ON p.id = d.publication_id LEFT JOIN groups g ON g.id = d.group_id
-		LEFT JOIN teachers t ON t.id = d.teacher_id LEFT JOIN shifts s ON s.id = d.shift_id LEFT JOIN classrooms c ON c.id = s.classroom_id
-		WHERE (?1 = '' OR d.state = ?1) AND (?2 = '' OR d.kind = ?2) AND (?3 = '' OR p.month = ?3) AND (?4 = '' OR d.code = ?4) AND (?5 = 0 OR d.id < ?5)
-		ORDER BY d.id DESC LIMIT ?6`, string(f.State), string(f.Kind), month, string(f.Code), f.Before, cmp.Or(f.Limit, 50))
+	var rows []DeliveryRow
+	err := s.inReadTx(ctx, func(t *tx) (err error) {
+		rows, err = list(ctx, t, scanDeliveryRow, `SELECT `+qualify("d", deliveryColumns)+`, coalesce(g.name, ''), p.month, coalesce(p.number, 0),
+			coalesce(t.name, ''), s.date, coalesce(s.start_minutes, 0), coalesce(s.end_minutes, 0), s.classroom_id, coalesce(c.name, ''),
+			coalesce(g.line_member_count, 1), (SELECT count(*) FROM attempts a WHERE a.delivery_id = d.id), d.state <> 'sent' AND `+mayHaveArrived+`
+			FROM deliveries d LEFT JOIN publications p ON p.id = d.publication_id LEFT JOIN groups g ON g.id = d.group_id
+			LEFT JOIN teachers t ON t.id = d.teacher_id LEFT JOIN shifts s ON s.id = d.shift_id LEFT JOIN classrooms c ON c.id = s.classroom_id
+			WHERE (?1 = '' OR d.state = ?1) AND (?2 = '' OR d.kind = ?2) AND (?3 = '' OR coalesce(p.month, substr(s.date, 1, 7)) = ?3) AND (?4 = '' OR d.code = ?4)
+			AND (?5 = 0 OR d.id < ?5) AND (?7 = '' OR replace(t.name, ' ', '') LIKE ?7 ESCAPE '\') AND (NOT ?8 OR `+isDead+`) AND (NOT ?9 OR d.state <> 'sent' AND `+mayHaveArrived+`)
+			ORDER BY d.id DESC LIMIT ?6`, string(f.State), string(f.Kind), month, string(f.Code), f.Before, cmp.Or(f.Limit, 50), containing(f.Teacher), f.Dead, f.Unknown)
+		if err != nil {
+			return err
+		}
+		for i, d := range rows {
+			if d.State == roster.Failed {
+				if rows[i].Unwanted, err = s.check(t, d.Delivery); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list deliveries: %w", err)
 	}
 	return rows, nil
 }
 
-// UnfinishedDeliveries counts the deliveries of each state that somebody waits for or must look at: all live ones
-// and the failed ones.
-func (s *Store) UnfinishedDeliveries(ctx context.Context) (map[roster.DeliveryState]int, error) {
-	counts := map[roster.DeliveryState]int{}
-	_, err := list(ctx, s.read, func(r scanner) (struct{}, error) {
-		var state roster.DeliveryState
-		var n int
-		err := r.Scan(&state, &n)
-		counts[state] = n
-		return struct{}{}, err
-	}, `SELECT state, count(*) FROM deliveries WHERE state IN ('pending', 'queued', 'processing') GROUP BY state
-		UNION ALL SELECT 'failed', count(*) FROM deliveries WHERE state = 'failed'`)
-	if err != nil {
-		return nil, fmt.Errorf("count deliveries: %w", err)
+func scanDeliveryRow(r scanner) (DeliveryRow, error) {
+	var d DeliveryRow
+	var m sql.Null[roster.Month]
+	var on sql.Null[roster.Date]
+	err := r.Scan(append(deliveryTargets(&d.Delivery), &d.GroupName, &m, &d.Number, &d.Teacher, &on, &d.Work.Times.Start, &d.Work.Times.End, scanRef(&d.Work.ClassroomID),
+		&d.Classroom, &d.Messages, &d.Attempts, &d.Unknown)...)
+	d.Month, d.Work.Date = m.V, on.V
+	return d, err
+}
+
+// containing makes the pattern of a LIKE that finds a part, with spaces left out; empty for an empty part.
+func containing(part string) string {
+	part = strings.NewReplacer(" ", "", `\`, `\\`, "%", `\%`, "_", `\_`).Replace(part)
+	if part == "" {
+		return ""
 	}
-	return counts, nil
+	return "%" + part + "%"
+}
+
+// isDead is true for a delivery d whose job is a dead letter.
+const isDead = `(d.state = 'failed' AND EXISTS (SELECT 1 FROM jobs j WHERE j.kind IN ('` + JobPublication + `', '` + JobNotice + `') AND j.subject_id = d.id
+	AND j.state <> 'done' AND j.state = 'dead'))`
+
+// Unfinished counts the deliveries that somebody waits for or must look at. Of the failed ones these are the
+// announcements and notices that a retry could still send; the others are history.
+type Unfinished struct {
+	States  map[roster.DeliveryState]int // pending, queued, processing and failed
+	Codes   map[roster.Code]int          // of the failed ones
+	Unknown int                          // of all of them: those that may have arrived
+	Dead    int                          // of the failed ones: those whose job is a dead letter
+}
+
+// UnfinishedDeliveries counts the unfinished deliveries. An announcement that failed counts until its month is over.
+func (s *Store) UnfinishedDeliveries(ctx context.Context) (Unfinished, error) {
+	u := Unfinished{States: map[roster.DeliveryState]int{}, Codes: map[roster.Code]int{}}
+	err := s.inReadTx(ctx, func(t *tx) error {
+		_, err := list(ctx, t, func(r scanner) (struct{}, error) {
+			var state roster.DeliveryState
+			var n, unknown int
+			err := r.Scan(&state, &n, &unknown)
+			u.States[state] = n
+			u.Unknown += unknown
+			return struct{}{}, err
+		}, `SELECT d.state, count(*), sum(`+mayHaveArrived+`) FROM deliveries d WHERE d.state IN ('pending', 'queued', 'processing') GROUP BY d.state`)
+		if err != nil {
+			return err
+		}
+		type failure struct {
+			roster.Delivery
+			unknown, dead bool
+		}
+		failed, err := list(ctx, t, func(r scanner) (f failure, err error) {
+			err = r.Scan(append(deliveryTargets(&f.Delivery), &f.unknown, &f.dead)...)
+			return f, err
+		}, `SELECT `+qualify("d", deliveryColumns)+`, `+mayHaveArrived+`, `+isDead+` FROM deliveries d LEFT JOIN publications p ON p.id = d.publication_id
+			WHERE d.state = 'failed' AND (d.deadline_at > ? OR p.month >= ?)`, at(t.now), roster.DateOf(t.now, s.loc).MonthOf())
+		if err != nil {
+			return err
+		}
+		for _, f := range failed {
+			code, err := s.check(t, f.Delivery)
+			if err != nil {
+				return err
+			}
+			if code != "" {
+				continue
+			}
+			u.States[roster.Failed]++
+			u.Codes[f.Code]++
+			if f.unknown {
+				u.Unknown++
+			}
+			if f.dead {
+				u.Dead++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return Unfinished{}, fmt.Errorf("count deliveries: %w", err)
+	}
+	return u, nil
 }
 
 // PublicationDeliveries lists the deliveries of one publication, the newest first.

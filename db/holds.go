@@ -133,10 +133,73 @@ func (s *Store) endHoldsByProof(t *tx) error {
 	return nil
 }
 
+// HeldWork is what one hold keeps back.
+type HeldWork struct {
+	Publications int  // announcements that wait and go at its end
+	Notices      int  // notices that wait and go at its end
+	Again        int  // notices that failed by it and are queued again at its end
+	Offered      int  // deliveries that failed by it and are left for a person to retry
+	Messages     int  // what goes at its end costs at most
+	Blocked      bool // another hold keeps the same back: nothing goes yet
+}
+
+// HeldWork says what a hold keeps back now and what its end sends; what is no longer wanted then is not sent. The end
+// of the clock's hold by a person makes every waiting delivery due, that of another hold lets go what is due.
+func (s *Store) HeldWork(ctx context.Context, h roster.Hold) (HeldWork, error) {
+	var w HeldWork
+	err := s.inReadTx(ctx, func(t *tx) error {
+		err := t.row(`SELECT count(d.publication_id), count(d.shift_id), coalesce(sum(coalesce(g.line_member_count, 1)), 0)
+			FROM deliveries d LEFT JOIN groups g ON g.id = d.group_id
+			WHERE d.state = 'queued' AND (d.next_attempt_at <= ? OR ?) AND (d.shift_id IS NULL OR ?)`, at(t.now), h.Cause == roster.HoldClock, h.Notices).
+			Scan(&w.Publications, &w.Notices, &w.Messages)
+		if err != nil {
+			return err
+		}
+		all, err := holds(ctx, t)
+		if err != nil {
+			return err
+		}
+		for _, other := range all {
+			w.Blocked = w.Blocked || other.Cause != h.Cause && (other.Notices || !h.Notices)
+		}
+		failed, err := list(ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE state = 'failed' AND held_by = ?`, h.Cause)
+		if err != nil {
+			return err
+		}
+		for _, d := range failed {
+			code, err := s.check(t, d)
+			if err != nil {
+				return err
+			}
+			if code != "" {
+				continue
+			}
+			unsure := false
+			if roster.KeyExpired(t.now, d.KeyFirstTryAt, s.opts.RetryKeyTTL) {
+				if unsure, err = t.mayHaveArrived(d.ID); err != nil {
+					return err
+				}
+			}
+			if unsure || !d.Kind.Notice() {
+				w.Offered++
+				continue
+			}
+			w.Again++
+			w.Messages++
+		}
+		return nil
+	})
+	return w, wrap(err, "what the hold of %s keeps back", h.Cause)
+}
+
 // ResumeClock says that the present clock is right although rows from its future exist: they no longer count, and
-// every waiting job becomes due.
+// every waiting job becomes due. Without a hold of the clock it does nothing.
 func (s *Store) ResumeClock(ctx context.Context) error {
 	err := s.inTx(ctx, func(t *tx) error {
+		var held bool
+		if err := t.row(`SELECT EXISTS (SELECT 1 FROM channel_holds WHERE cause = 'clock' AND ended_at IS NULL)`).Scan(&held); err != nil || !held {
+			return err
+		}
 		if _, err := t.exec(`INSERT INTO clock_trust (id, attempt_id, delivery_id)
 			SELECT 1, coalesce((SELECT max(id) FROM attempts), 0), coalesce((SELECT max(id) FROM deliveries), 0)
 			ON CONFLICT (id) DO UPDATE SET attempt_id = excluded.attempt_id, delivery_id = excluded.delivery_id`); err != nil {

@@ -2,7 +2,9 @@ package db
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -109,16 +111,25 @@ func (s *Store) PlanRetries(ctx context.Context, code roster.Code) (RetryPlan, e
 	return p, wrap(err, "plan retries of %s", code)
 }
 
+// RetryAllInput says which failed deliveries an admin retries.
+type RetryAllInput struct {
+	Code    roster.Code
+	AdminID int64
+	Shown   RetryPlan // what the admin was shown and agreed to
+}
+
 // RetryAll retries every failed delivery of one code, but those that may have arrived and would need a new key, and
-// those that are no longer wanted.
-func (s *Store) RetryAll(ctx context.Context, code roster.Code, adminID int64) (RetryPlan, error) {
-	var p RetryPlan
+// those that are no longer wanted. Beside failures the error is ErrEdited when that is not what was shown; then nothing
+// was changed.
+func (s *Store) RetryAll(ctx context.Context, in RetryAllInput) error {
 	err := s.inTx(ctx, func(t *tx) error {
-		var err error
-		p, err = s.retryAll(t, code, adminID, false)
+		done, err := s.retryAll(t, in.Code, in.AdminID, false)
+		if err == nil && (done.Deliveries != in.Shown.Deliveries || done.Messages != in.Shown.Messages) {
+			return ErrEdited
+		}
 		return err
 	})
-	return p, wrap(err, "retry all of %s", code)
+	return wrap(err, "retry all of %s", in.Code)
 }
 
 func (s *Store) retryAll(t *tx, code roster.Code, adminID int64, dry bool) (RetryPlan, error) {
@@ -164,7 +175,7 @@ func (s *Store) retryAll(t *tx, code roster.Code, adminID int64, dry bool) (Retr
 	return p, nil
 }
 
-// HurryDelivery makes the next try of a queued delivery due now. Beside failures the error is ErrNotFound or
+// HurryDelivery makes the next try of a queued delivery due now, and lets it pass a hold. Beside failures the error is ErrNotFound or
 // ErrNotWaiting.
 func (s *Store) HurryDelivery(ctx context.Context, deliveryID, adminID int64) error {
 	err := s.inTx(ctx, func(t *tx) error {
@@ -174,6 +185,16 @@ func (s *Store) HurryDelivery(ctx context.Context, deliveryID, adminID int64) er
 		}
 		if d.State != roster.Queued {
 			return ErrNotWaiting
+		}
+		var hurried bool
+		err = t.row(`SELECT run_at <= ? AND passes_hold FROM jobs WHERE kind = ? AND subject_id = ? AND state = 'ready'`, at(t.now), jobKind(d.Kind), d.ID).Scan(&hurried)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return ErrNotWaiting
+		case err != nil:
+			return err
+		case hurried:
+			return nil // a button pressed twice
 		}
 		if err := t.execOne(ErrNotWaiting, `UPDATE jobs SET run_at = ?, passes_hold = 1, updated_at = ? WHERE kind = ? AND subject_id = ? AND state = 'ready'`,
 			at(t.now), at(t.now), jobKind(d.Kind), d.ID); err != nil {
@@ -201,22 +222,32 @@ func (s *Store) CancelDelivery(ctx context.Context, deliveryID, adminID int64) e
 		if err := t.cancel(d, roster.CodeCanceledByAdmin, adminID); err != nil {
 			return err
 		}
-		if d.Kind.Notice() || !d.FirstTryAt.IsZero() {
-			return nil
-		}
-		before, err := one(t.ctx, t, scanDelivery, `SELECT `+qualify("d", deliveryColumns)+` FROM deliveries d
-			JOIN publications p ON p.id = d.publication_id JOIN publications n ON n.group_id = p.group_id AND n.month = p.month
-			WHERE n.id = ? AND d.id < ? ORDER BY d.id DESC LIMIT 1`, d.PublicationID, d.ID)
-		if errors.Is(err, ErrNotFound) || (err == nil && (before.Code != roster.CodeSuperseded || !before.FirstTryAt.IsZero())) {
-			return nil
-		}
-		if err != nil {
+		before, found, err := t.revivedBy(d)
+		if err != nil || !found {
 			return err
 		}
 		_, err = s.announce(t, before.GroupID, before.PublicationID, adminID)
 		return err
 	})
 	return wrap(err, "cancel delivery %d", deliveryID)
+}
+
+// revivedBy finds the announcement that comes back when d is called off: the one that d superseded, if neither was ever
+// tried.
+func (t *tx) revivedBy(d roster.Delivery) (before roster.Delivery, found bool, err error) {
+	if d.Kind.Notice() || !d.FirstTryAt.IsZero() {
+		return before, false, nil
+	}
+	before, err = one(t.ctx, t, scanDelivery, `SELECT `+qualify("d", deliveryColumns)+` FROM deliveries d
+		JOIN publications p ON p.id = d.publication_id JOIN publications n ON n.group_id = p.group_id AND n.month = p.month
+		WHERE n.id = ? AND d.id < ? ORDER BY d.id DESC LIMIT 1`, d.PublicationID, d.ID)
+	if errors.Is(err, ErrNotFound) {
+		return before, false, nil
+	}
+	if err != nil {
+		return before, false, fmt.Errorf("look for what delivery %d superseded: %w", d.ID, err)
+	}
+	return before, before.Code == roster.CodeSuperseded && before.FirstTryAt.IsZero(), nil
 }
 
 // ResendInput says what an admin sends again.
@@ -229,44 +260,82 @@ type ResendInput struct {
 	Confirmed bool
 }
 
+// ResendPlan says what sending a publication again would do now, or why it cannot be done.
+type ResendPlan struct {
+	LastDeliveryID int64            // what ResendInput wants back
+	Messages       int              // what it costs; 0 if the group's size is not known
+	First          bool             // the publication was never announced
+	Arrived        roster.Certainty // an earlier one was sent, or may have been: a person is asked first; empty if neither
+	ArrivedAt      time.Time        // when that one was sent, or last tried
+	LiveID         int64            // the delivery of the month that is on its way: ErrLive; 0 if none is
+	Refusal        roster.Code      // why it is not wanted; empty if it is
+}
+
+// PlanResend says what Resend would do now. The error is ErrNotFound if there is no such publication.
+func (s *Store) PlanResend(ctx context.Context, publicationID int64) (ResendPlan, error) {
+	var plan ResendPlan
+	err := s.inReadTx(ctx, func(t *tx) (err error) {
+		_, plan, err = t.planResend(publicationID)
+		return err
+	})
+	return plan, wrap(err, "plan to resend publication %d", publicationID)
+}
+
+func (t *tx) planResend(publicationID int64) (roster.Publication, ResendPlan, error) {
+	var plan ResendPlan
+	p, err := one(t.ctx, t, scanPublication, `SELECT `+publicationColumns+` FROM publications p WHERE p.id = ?`, publicationID)
+	if err != nil {
+		return p, plan, err
+	}
+	g, err := group(t.ctx, t, p.GroupID)
+	if err != nil {
+		return p, plan, err
+	}
+	newest, err := newestPublication(t.ctx, t, p.GroupID, p.Month)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return p, plan, err
+	}
+	switch {
+	case err == nil && newest.Number > p.Number:
+		plan.Refusal = roster.CodeSuperseded
+	case !g.Linked():
+		plan.Refusal = roster.CodeGroupLeft
+	}
+	plan.Messages = g.LINEMemberCount
+	var sent, maybe bool
+	err = t.row(`SELECT coalesce(max(d.id), 0), coalesce(max(CASE WHEN d.state IN ('pending', 'queued', 'processing') THEN d.id END), 0),
+		coalesce(max(d.publication_id = ?1), 0) = 0,
+		coalesce(max(d.publication_id = ?1 AND d.state = 'sent'), 0), coalesce(max(d.publication_id = ?1 AND `+mayHaveArrived+`), 0),
+		max(CASE WHEN d.publication_id = ?1 AND (d.state = 'sent' OR `+mayHaveArrived+`) THEN coalesce(CASE WHEN d.state = 'sent' THEN d.finished_at END,
+			(SELECT max(a.started_at) FROM attempts a WHERE a.delivery_id = d.id)) END)
+		FROM deliveries d JOIN publications p ON p.id = d.publication_id WHERE p.group_id = ?2 AND p.month = ?3`, p.ID, p.GroupID, p.Month).
+		Scan(&plan.LastDeliveryID, &plan.LiveID, &plan.First, &sent, &maybe, scanInstant(&plan.ArrivedAt))
+	switch {
+	case sent:
+		plan.Arrived = roster.Sure
+	case maybe:
+		plan.Arrived = roster.Maybe
+	}
+	return p, plan, err
+}
+
 // Resend makes a new delivery of a publication to the group's present LINE group. Beside failures the error is
 // ErrNotFound; ErrLive while a delivery of the month is on its way; ErrEdited when one was made since the page was
 // shown; a *NotWantedError when a newer publication exists or the group is not linked; or ErrMayHaveArrived, unless
 // confirmed, when the publication was sent already or may have been.
 func (s *Store) Resend(ctx context.Context, in ResendInput) (deliveryID int64, err error) {
 	err = s.inTx(ctx, func(t *tx) error {
-		p, err := one(t.ctx, t, scanPublication, `SELECT `+publicationColumns+` FROM publications p WHERE p.id = ?`, in.PublicationID)
-		if err != nil {
-			return err
-		}
-		g, err := group(t.ctx, t, p.GroupID)
-		if err != nil {
-			return err
-		}
-		newest, err := newestPublication(t.ctx, t, p.GroupID, p.Month)
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return err
-		}
-		if err == nil && newest.Number > p.Number {
-			return &NotWantedError{roster.CodeSuperseded}
-		}
-		if !g.Linked() {
-			return &NotWantedError{roster.CodeGroupLeft}
-		}
-		var last int64
-		var live, arrived bool
-		err = t.row(`SELECT coalesce(max(d.id), 0), coalesce(max(d.state IN ('pending', 'queued', 'processing')), 0),
-			coalesce(max(d.publication_id = ?1 AND (d.state = 'sent' OR `+mayHaveArrived+`)), 0)
-			FROM deliveries d JOIN publications p ON p.id = d.publication_id WHERE p.group_id = ?2 AND p.month = ?3`, p.ID, p.GroupID, p.Month).Scan(&last, &live, &arrived)
-		if err != nil {
-			return err
-		}
+		p, plan, err := t.planResend(in.PublicationID)
 		switch {
-		case live:
+		case err != nil:
+			return err
+		case plan.Refusal != "":
+			return &NotWantedError{plan.Refusal}
+		case plan.LiveID != 0:
 			return ErrLive
-		case last != in.LastDeliveryID:
+		case plan.LastDeliveryID != in.LastDeliveryID:
 			return ErrEdited
-		case arrived && !in.Confirmed:
+		case plan.Arrived != "" && !in.Confirmed:
 			return ErrMayHaveArrived
 		}
 		deliveryID, err = s.announce(t, p.GroupID, p.ID, in.AdminID)

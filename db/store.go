@@ -174,7 +174,7 @@ type tx struct {
 	*sql.Tx
 	ctx  context.Context
 	now  time.Time
-	s    *Store
+	s    *Store   // whose prepared statements it uses; nil for a reader, which has several connections
 	cold []string // statements that ran without being prepared
 }
 
@@ -219,6 +219,9 @@ func (s *Store) warm(ctx context.Context, queries []string) {
 
 // stmt returns the prepared statement of a query, nil the first time.
 func (t *tx) stmt(query string) *sql.Stmt {
+	if t.s == nil {
+		return nil
+	}
 	if v, ok := t.s.prepared.Load(query); ok {
 		return t.StmtContext(t.ctx, v.(*sql.Stmt))
 	}
@@ -254,12 +257,17 @@ func (t *tx) QueryRowContext(ctx context.Context, query string, args ...any) *sq
 
 // inRead runs f on one moment of the database: what it reads in several statements fits together.
 func (s *Store) inRead(ctx context.Context, f func(querier) error) error {
-	t, err := s.read.BeginTx(ctx, nil)
+	return s.inReadTx(ctx, func(t *tx) error { return f(t) })
+}
+
+// inReadTx is inRead for functions that take a transaction but only read, such as check. A write in it fails.
+func (s *Store) inReadTx(ctx context.Context, f func(*tx) error) error {
+	begun, err := s.read.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin reading: %w", err)
 	}
-	defer t.Rollback() // nothing was written
-	return f(t)
+	defer begun.Rollback() // nothing was written
+	return f(&tx{Tx: begun, ctx: ctx, now: s.Now()})
 }
 
 // exec runs a statement.

@@ -52,9 +52,11 @@ func (s *Site) listDeliveries(c echo.Context) error {
 			Attempts: r.Attempts, Unknown: r.Unknown,
 		})
 	}
-	if v.Counts, err = s.store.UnfinishedDeliveries(ctx); err != nil {
+	unfinished, err := s.store.UnfinishedDeliveries(ctx)
+	if err != nil {
 		return err
 	}
+	v.Counts = unfinished.States
 	if v.Holds, err = s.store.Holds(ctx); err != nil {
 		return err
 	}

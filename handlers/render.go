@@ -95,11 +95,11 @@ func (s *Site) frame(c echo.Context) (views.Frame, error) {
 	}
 	f.Groups = groups
 	f.Group = s.presentGroup(c, groups)
-	counts, err := s.store.UnfinishedDeliveries(ctx)
+	unfinished, err := s.store.UnfinishedDeliveries(ctx)
 	if err != nil {
 		return f, err
 	}
-	f.Failed = counts[roster.Failed]
+	f.Failed = unfinished.States[roster.Failed]
 	f.Flash = s.takeFlash(ctx)
 	return f, nil
 }

@@ -256,9 +256,13 @@ func TestRetryingAllOfOneReasonIsCountedFirst(t *testing.T) {
 		t.Errorf("the plan is %+v, want 2 deliveries and 14 + 1 messages", plan)
 	}
 	s.wantState(t, first, roster.Failed, "HTTP_400")
-	done := dbtest.Must(s.Store.RetryAll(t.Context(), "HTTP_400", s.Admin.ID))(t)
-	if done != plan {
-		t.Errorf("done is %+v, planned was %+v", done, plan)
+	old := db.RetryPlan{Deliveries: 1, Messages: 14}
+	if err := s.Store.RetryAll(t.Context(), db.RetryAllInput{Code: "HTTP_400", AdminID: s.Admin.ID, Shown: old}); !errors.Is(err, db.ErrEdited) {
+		t.Errorf("retrying other than was shown answered %v, want ErrEdited", err)
+	}
+	s.wantState(t, first, roster.Failed, "HTTP_400")
+	if err := s.Store.RetryAll(t.Context(), db.RetryAllInput{Code: "HTTP_400", AdminID: s.Admin.ID, Shown: plan}); err != nil {
+		t.Fatal(err)
 	}
 	s.step(t)
 	s.wantState(t, first, roster.Sent, "")
