@@ -29,7 +29,7 @@ type story struct {
 	runner *jobs.Runner
 }
 
-func newStory(t *testing.T) *story {
+func newStory(t testing.TB) *story {
 	t.Helper()
 	composer, err := jobs.NewComposer("https://liff.line.me", "1234567890-AbcdEfgh", dbtest.Tokyo)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *story) fault(t *testing.T, f linesim.Fault) {
 }
 
 // step works every job that is due now and returns how many tries and checks that took.
-func (s *story) step(t *testing.T) int {
+func (s *story) step(t testing.TB) int {
 	t.Helper()
 	for n := 0; ; n++ {
 		switch err := s.runner.RunOnce(t.Context()); {
