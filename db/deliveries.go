@@ -95,23 +95,13 @@ func (s *Store) makeDelivery(t *tx, d roster.Delivery) (int64, error) {
 // enqueue writes the job of a pending delivery and makes it queued. It reports false, and leaves the delivery as it
 // is, when only the job's statement failed.
 func (t *tx) enqueue(d roster.Delivery, runAt time.Time, passesHold bool) (bool, error) {
-	if _, err := t.exec(`SAVEPOINT job`); err != nil {
-		return false, fmt.Errorf("set savepoint: %w", err)
+	jobErr, err := t.within(func() error {
+		return queue.Enqueue(t.ctx, t, t.now, queue.NewJob{Kind: jobKind(d.Kind), SubjectID: d.ID, Lane: lane(d), RunAt: runAt, PassesHold: passesHold})
+	})
+	if err != nil || jobErr != nil {
+		return false, err
 	}
-	jobErr := queue.Enqueue(t.ctx, t, t.now, queue.NewJob{Kind: jobKind(d.Kind), SubjectID: d.ID, Lane: lane(d), RunAt: runAt, PassesHold: passesHold})
-	if jobErr != nil {
-		// An error that ended the whole transaction took the savepoint with it, and this fails.
-		if _, err := t.exec(`ROLLBACK TO job`); err != nil {
-			return false, errors.Join(jobErr, fmt.Errorf("roll back to savepoint: %w", err))
-		}
-	}
-	if _, err := t.exec(`RELEASE job`); err != nil {
-		return false, errors.Join(jobErr, fmt.Errorf("release savepoint: %w", err))
-	}
-	if jobErr != nil {
-		return false, nil
-	}
-	err := t.execOne(errMoved, `UPDATE deliveries SET state = 'queued', code = '', next_attempt_at = ?, updated_at = ? WHERE id = ? AND state = 'pending'`,
+	err = t.execOne(errMoved, `UPDATE deliveries SET state = 'queued', code = '', next_attempt_at = ?, updated_at = ? WHERE id = ? AND state = 'pending'`,
 		at(runAt), at(t.now), d.ID)
 	if err != nil {
 		return false, fmt.Errorf("queue delivery %d: %w", d.ID, err)

@@ -300,6 +300,24 @@ func (t *tx) insert(query string, args ...any) (int64, error) {
 	return res.LastInsertId()
 }
 
+// within runs f in a savepoint. When f fails alone, what it did is undone, the rest of the transaction goes on, and
+// failure is why; err is an error of the whole transaction.
+func (t *tx) within(f func() error) (failure, err error) {
+	if _, err := t.exec(`SAVEPOINT part`); err != nil {
+		return nil, fmt.Errorf("set savepoint: %w", err)
+	}
+	if failure = f(); failure != nil {
+		// An error that ended the whole transaction took the savepoint with it, and this fails.
+		if _, err := t.exec(`ROLLBACK TO part`); err != nil {
+			return failure, errors.Join(failure, fmt.Errorf("roll back to savepoint: %w", err))
+		}
+	}
+	if _, err := t.exec(`RELEASE part`); err != nil {
+		return failure, errors.Join(failure, fmt.Errorf("release savepoint: %w", err))
+	}
+	return failure, nil
+}
+
 // row runs a query for one row.
 func (t *tx) row(query string, args ...any) *sql.Row {
 	return t.QueryRowContext(t.ctx, query, args...)

@@ -130,8 +130,8 @@ func (s *Store) recoverDelivery(ctx context.Context, deliveryID int64) (moved bo
 	return moved && err == nil, err
 }
 
-// Prune removes finished jobs older than a week and the previews older than a day that were never published, in small
-// transactions. It returns how many rows went.
+// Prune removes finished jobs older than a week, the previews older than a day that were never published, and webhook
+// events that ended a month ago, in small transactions. It returns how many rows went.
 func (s *Store) Prune(ctx context.Context) (int, error) {
 	const step = 500
 	total := 0
@@ -146,6 +146,7 @@ func (s *Store) Prune(ctx context.Context) (int, error) {
 			n, err := res.RowsAffected()
 			return int(n), err
 		},
+		func(t *tx) (int, error) { return t.pruneEvents(step) },
 	} {
 		for {
 			n := 0

@@ -40,11 +40,17 @@ const interruptedWait = 2 * time.Minute
 // maxInterruptions in a row fail a delivery.
 const maxInterruptions = 3
 
-// ClaimTry leases the job that has been due longest and, if its delivery is still wanted, opens an attempt for it:
-// the check, the freeze of the message at the first try and the move to processing are one transaction. The try is
-// nil when the job needed no request. The error is queue.ErrNone when no job is due.
-func (s *Store) ClaimTry(ctx context.Context) (*Try, error) {
-	var try *Try
+// Work is what a claimed job asks of the runner: one of the two.
+type Work struct {
+	Try   *Try          // a delivery to send
+	Event *WebhookEvent // an event of a webhook to ask LINE about
+}
+
+// Claim leases the job that has been due longest and prepares what it asks for: the check of a delivery, the freeze of
+// its message at the first try, and what an event says by itself are in the same transaction. The work is nil when the
+// job needed no request. The error is queue.ErrNone when no job is due.
+func (s *Store) Claim(ctx context.Context) (*Work, error) {
+	var work *Work
 	err := s.inTx(ctx, func(t *tx) error {
 		held, err := heldKinds(t.ctx, t)
 		if err != nil {
@@ -54,29 +60,54 @@ func (s *Store) ClaimTry(ctx context.Context) (*Try, error) {
 		if err != nil {
 			return err
 		}
-		d, err := one(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE id = ?`, job.SubjectID)
-		if err != nil {
-			return fmt.Errorf("delivery %d: %w", job.SubjectID, err)
-		}
-		if job.TakenOver != "" {
-			wait, err := s.interrupt(t, &d, job)
-			if err != nil || wait {
-				return err
+		if job.Kind == JobWebhookEvent {
+			event, err := s.beginEvent(t, job)
+			if event != nil {
+				work = &Work{Event: event}
 			}
-			if slices.Contains(held, job.Kind) && !job.PassesHold {
-				return queue.RetryAt(t.ctx, t, t.now, job.ID, s.boot, t.now)
-			}
+			return err
 		}
-		try, err = s.begin(t, d, job)
+		try, err := s.beginTry(t, job, held)
+		if try != nil {
+			work = &Work{Try: try}
+		}
 		return err
 	})
 	if errors.Is(err, queue.ErrNone) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("claim try: %w", err)
+		return nil, fmt.Errorf("claim job: %w", err)
 	}
-	return try, nil
+	return work, nil
+}
+
+// ClaimTry is Claim where only deliveries have jobs.
+func (s *Store) ClaimTry(ctx context.Context) (*Try, error) {
+	work, err := s.Claim(ctx)
+	if work == nil {
+		return nil, err
+	}
+	return work.Try, err
+}
+
+// beginTry opens an attempt for the delivery of a claimed job if it is still wanted. The try is nil when there is
+// nothing to send now. Held are the kinds of jobs that wait for a hold.
+func (s *Store) beginTry(t *tx, job queue.Job, held []string) (*Try, error) {
+	d, err := one(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE id = ?`, job.SubjectID)
+	if err != nil {
+		return nil, fmt.Errorf("delivery %d: %w", job.SubjectID, err)
+	}
+	if job.TakenOver != "" {
+		wait, err := s.interrupt(t, &d, job)
+		if err != nil || wait {
+			return nil, err
+		}
+		if slices.Contains(held, job.Kind) && !job.PassesHold {
+			return nil, queue.RetryAt(t.ctx, t, t.now, job.ID, s.boot, t.now)
+		}
+	}
+	return s.begin(t, d, job)
 }
 
 // begin opens an attempt for a claimed delivery, or ends the job when there is nothing to send.
@@ -345,6 +376,19 @@ func (s *Store) interrupt(t *tx, d *roster.Delivery, job queue.Job) (wait bool, 
 	return wait, s.afterNotice(t, *d)
 }
 
+// interruptJob is interrupt for the subject of any job. An event spends a try each time it is begun, which bounds how
+// often its worker can be lost.
+func (s *Store) interruptJob(t *tx, job queue.Job) (wait bool, err error) {
+	if job.Kind == JobWebhookEvent {
+		return false, nil
+	}
+	d, err := one(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE id = ?`, job.SubjectID)
+	if err != nil {
+		return false, fmt.Errorf("delivery %d: %w", job.SubjectID, err)
+	}
+	return s.interrupt(t, &d, job)
+}
+
 // RecoverOrphans queues again what other boots of this data folder left leased. It must run before the first claim,
 // under the folder's lock. It returns how many jobs it took back.
 func (s *Store) RecoverOrphans(ctx context.Context) (int, error) {
@@ -358,11 +402,7 @@ func (s *Store) RecoverOrphans(ctx context.Context) (int, error) {
 			if err := queue.Adopt(t.ctx, t, t.now, job, s.boot); err != nil {
 				return err
 			}
-			d, err := one(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE id = ?`, job.SubjectID)
-			if err != nil {
-				return fmt.Errorf("delivery %d: %w", job.SubjectID, err)
-			}
-			wait, err := s.interrupt(t, &d, job)
+			wait, err := s.interruptJob(t, job)
 			if err != nil {
 				return err
 			}

@@ -20,6 +20,7 @@ import (
 type LINE interface {
 	pusher
 	channel
+	informer
 }
 
 // RunnerOptions say how a Runner works.
@@ -99,15 +100,15 @@ func (r *Runner) Run(ctx context.Context) error {
 	defer renewing.Stop()
 	for ctx.Err() == nil {
 		if len(free) < r.o.Workers {
-			try, err := r.claim(ctx)
+			work, err := r.claim(ctx)
 			switch {
-			case err == nil && try == nil:
+			case err == nil && work == nil:
 				continue
 			case err == nil:
 				free <- struct{}{}
 				workers.Go(func() {
 					defer func() { <-free; signal(r.done) }()
-					r.work(requests, writing, try)
+					r.work(requests, writing, work)
 				})
 				continue
 			case !errors.Is(err, queue.ErrNone) && ctx.Err() == nil:
@@ -129,16 +130,16 @@ func (r *Runner) Run(ctx context.Context) error {
 
 // RunOnce claims one due job and works it to the end. The error is queue.ErrNone when none is due.
 func (r *Runner) RunOnce(ctx context.Context) error {
-	try, err := r.claim(ctx)
-	if err != nil || try == nil {
+	work, err := r.claim(ctx)
+	if err != nil || work == nil {
 		return err
 	}
-	r.work(ctx, ctx, try)
+	r.work(ctx, ctx, work)
 	return nil
 }
 
 // claim looks with a cheap read whether anything is due before it takes the write lock.
-func (r *Runner) claim(ctx context.Context) (*db.Try, error) {
+func (r *Runner) claim(ctx context.Context) (*db.Work, error) {
 	due, err := r.o.Store.NextDue(ctx)
 	if err != nil {
 		return nil, err
@@ -146,7 +147,7 @@ func (r *Runner) claim(ctx context.Context) (*db.Try, error) {
 	if due.After(r.o.Store.Now()) {
 		return nil, queue.ErrNone
 	}
-	return r.o.Store.ClaimTry(ctx)
+	return r.o.Store.Claim(ctx)
 }
 
 // sleep waits until something can have changed: a job was written, one becomes due, a worker became free, or the poll.
@@ -177,8 +178,14 @@ func (r *Runner) sleep(ctx context.Context, renew <-chan time.Time, inFlight int
 	}
 }
 
-// work makes one try and writes its result down. A panic is a result too.
-func (r *Runner) work(ctx, writing context.Context, try *db.Try) {
+// work does what a claimed job asks for and writes its result down. A panic is a result too.
+func (r *Runner) work(ctx, writing context.Context, work *db.Work) {
+	if event := work.Event; event != nil {
+		result := ask(ctx, r.o.LINE, event, r.o.Logger)
+		r.finish(writing, func(ctx context.Context) error { return r.o.Store.FinishEvent(ctx, event, result) }, "event", event.ID)
+		return
+	}
+	try := work.Try
 	result := func() (res db.Result) {
 		defer func() {
 			if p := recover(); p != nil {
@@ -188,22 +195,22 @@ func (r *Runner) work(ctx, writing context.Context, try *db.Try) {
 		}()
 		return push(ctx, r.o.LINE, try)
 	}()
-	r.finish(writing, try, result)
+	r.finish(writing, func(ctx context.Context) error { return r.o.Store.FinishTry(ctx, try, result) }, "delivery", try.DeliveryID)
 }
 
 // finish writes a result down, again and again with a growing wait while the database cannot take it: the answer is
-// known and must not be asked for twice.
-func (r *Runner) finish(ctx context.Context, try *db.Try, result db.Result) {
+// known and must not be asked for twice. What it is about is named in the log.
+func (r *Runner) finish(ctx context.Context, write func(context.Context) error, about string, id int64) {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
-		err := r.o.Store.FinishTry(context.WithoutCancel(ctx), try, result)
+		err := write(context.WithoutCancel(ctx))
 		switch {
 		case err == nil:
 			return
 		case errors.Is(err, queue.ErrLeaseLost):
-			r.o.Logger.Warn("a result came too late", "delivery", try.DeliveryID, "error", err)
+			r.o.Logger.Warn("a result came too late", about, id, "error", err)
 			return
 		}
-		r.o.Logger.Error("a result could not be written down", "delivery", try.DeliveryID, "error", err)
+		r.o.Logger.Error("a result could not be written down", about, id, "error", err)
 		if !r.pause(ctx, wait) {
 			return
 		}

@@ -245,7 +245,7 @@ func TestAGroupThatTheAccountLeftGetsNothing(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
 	id := s.publishOne(t)
-	if err := s.Store.LinkGroup(t.Context(), s.Group.ID, "", "", 0); err != nil {
+	if err := s.Store.UntieGroup(t.Context(), s.Group.ID); err != nil {
 		t.Fatal(err)
 	}
 	s.step(t)
