@@ -118,7 +118,11 @@ func (s *Store) settle(t *tx, shiftID int64, teacher roster.Teacher, edited bool
 	}
 	due := t.now
 	if edited && kind != roster.ShiftReminder && deadline.Sub(t.now) >= roster.UndoSkipped {
-		due = due.Add(s.opts.UndoWindow)
+		set, err := s.settings(t.ctx, t)
+		if err != nil {
+			return fmt.Errorf("read undo window: %w", err)
+		}
+		due = due.Add(set.UndoWindow)
 	}
 	_, err = s.makeDelivery(t, roster.Delivery{Kind: kind, TeacherID: teacher.ID, ShiftID: shiftID, ShiftVersion: st.Shift.Version, LINEID: teacher.LINEUserID, DueAt: due, DeadlineAt: deadline})
 	return err

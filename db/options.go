@@ -7,7 +7,7 @@ type DeliveryOptions struct {
 	RetryBase   time.Duration // wait after the first try without a known outcome; doubles with each. Default 2 m
 	RetryKeyTTL time.Duration // how long LINE knows a retry key. Default 24 h
 	Lease       time.Duration // how long a worker may be silent before its job is taken over. Default 60 s
-	UndoWindow  time.Duration // how long a correction caused by an edit waits. Default 30 s
+	UndoWindow  time.Duration // how long a correction caused by an edit waits while no admin set it; below 0: not at all. Default 30 s
 	SweepEvery  time.Duration // pace of the sweeps, and the wait of a delivery without a job. Default 15 m
 }
 

@@ -257,6 +257,9 @@ func (s *Store) FinishTry(ctx context.Context, try *Try, r Result) error {
 		switch {
 		case r.Outcome == roster.Accepted:
 			to.state, to.code = roster.Sent, ""
+			if err := t.countSent(d); err != nil {
+				return err
+			}
 			if try.job.PassesHold {
 				if err := s.endHoldsByProof(t); err != nil {
 					return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,7 +62,7 @@ func newApp(ctx context.Context, c Config, clock clockwork.Clock, logger *slog.L
 	}
 	a.store, err = db.Open(ctx, db.Options{
 		Dir: c.DataDir, Clock: clock, Location: loc, Logger: logger, Compose: composer,
-		Delivery: db.DeliveryOptions{RetryBase: c.RetryBase, RetryKeyTTL: c.RetryKeyTTL, Lease: c.Lease, UndoWindow: c.UndoWindow, SweepEvery: c.SweepInterval},
+		Delivery: db.DeliveryOptions{RetryBase: c.RetryBase, RetryKeyTTL: c.RetryKeyTTL, Lease: c.Lease, UndoWindow: cmp.Or(c.UndoWindow, -1), SweepEvery: c.SweepInterval},
 	})
 	if err != nil {
 		return a, err

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/caarlos0/env/v11"
+
+	"shiftpost/db/roster"
 )
 
 // Config is everything that can be set from outside. Each field is one environment variable; those marked secret can
@@ -55,7 +57,8 @@ type Config struct {
 	Workers int `env:"SHIFTPOST_WORKERS" envDefault:"8"`
 	// SweepInterval is the pace of the recurring passes.
 	SweepInterval time.Duration `env:"SHIFTPOST_SWEEP_INTERVAL" envDefault:"15m"`
-	// UndoWindow is how long the notice of a changed shift waits for a further change.
+	// UndoWindow is how long the notice of a changed shift waits for a further change, as long as no admin set it on the
+	// settings page; at most 10 minutes.
 	UndoWindow time.Duration `env:"SHIFTPOST_UNDO_WINDOW" envDefault:"30s"`
 }
 
@@ -172,6 +175,9 @@ func (c Config) check() error {
 		if d.value < d.min {
 			bad("%s: %s is shorter than %s", d.name, d.value, d.min)
 		}
+	}
+	if c.UndoWindow > roster.MaxUndoWindow {
+		bad("SHIFTPOST_UNDO_WINDOW: %s is longer than %s", c.UndoWindow, roster.MaxUndoWindow)
 	}
 	if c.Lease < 2*c.LINETimeout {
 		bad("SHIFTPOST_LEASE: %s is shorter than two requests of SHIFTPOST_LINE_TIMEOUT (%s)", c.Lease, c.LINETimeout)

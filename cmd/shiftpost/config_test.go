@@ -28,7 +28,7 @@ func TestUnsetSettingsHaveTheirDefaults(t *testing.T) {
 func TestEveryProblemOfTheSettingsIsListedAtOnce(t *testing.T) {
 	t.Parallel()
 	c, err := readConfig([]string{"SHIFTPOST_ADDR=nowhere", "SHIFTPOST_BASE_URL=http://shift.example.jp", "SHIFTPOST_TIME_ZONE=Mars/Base",
-		"LINE_LIFF_ID=x", "SHIFTPOST_WORKERS=0", "SHIFTPOST_LEASE=15s"})
+		"LINE_LIFF_ID=x", "SHIFTPOST_WORKERS=0", "SHIFTPOST_LEASE=15s", "SHIFTPOST_UNDO_WINDOW=11m"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestEveryProblemOfTheSettingsIsListedAtOnce(t *testing.T) {
 		t.Fatal("the settings were accepted")
 	}
 	for _, name := range []string{"SHIFTPOST_ADDR", "SHIFTPOST_BASE_URL", "SHIFTPOST_TIME_ZONE", "LINE_CHANNEL_ACCESS_TOKEN", "LINE_CHANNEL_SECRET",
-		"LINE_LOGIN_CHANNEL_ID", "LINE_LIFF_ID", "SHIFTPOST_WORKERS", "SHIFTPOST_LEASE"} {
+		"LINE_LOGIN_CHANNEL_ID", "LINE_LIFF_ID", "SHIFTPOST_WORKERS", "SHIFTPOST_LEASE", "SHIFTPOST_UNDO_WINDOW"} {
 		if !strings.Contains(err.Error(), name) {
 			t.Errorf("the problem of %s is not named:\n%v", name, err)
 		}
