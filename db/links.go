@@ -104,6 +104,14 @@ func (s *Store) link(t *tx, teacherID int64, lineUserID string) error {
 	if err != nil {
 		return err
 	}
+	if lineUserID != "" {
+		if err := t.revokeInvitation(teacherID); err != nil {
+			return err
+		}
+	}
+	if err := t.noteLink(teacherID, lineUserID); err != nil {
+		return err
+	}
 	if before.Linked() {
 		code := roster.CodeTeacherUnlinked
 		if lineUserID != "" {
@@ -114,6 +122,18 @@ func (s *Store) link(t *tx, teacherID int64, lineUserID string) error {
 		}
 	}
 	return s.settleTeacher(t, teacherID)
+}
+
+// noteLink keeps the history of a teacher's links: the present one ends, and another begins unless lineUserID is empty.
+func (t *tx) noteLink(teacherID int64, lineUserID string) error {
+	if _, err := t.exec(`UPDATE teacher_links SET unlinked_at = ? WHERE teacher_id = ? AND unlinked_at IS NULL`, at(t.now), teacherID); err != nil {
+		return err
+	}
+	if lineUserID == "" {
+		return nil
+	}
+	_, err := t.exec(`INSERT INTO teacher_links (teacher_id, line_user_id, linked_at) VALUES (?, ?, ?)`, teacherID, lineUserID, at(t.now))
+	return err
 }
 
 // NoteFriend stores whether the account can reach a LINE user, as LINE said at an instant, unless something newer is
