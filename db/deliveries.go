@@ -47,6 +47,7 @@ const (
 	EventComposeFailed = "compose_failed" // its message could not be built; a try was spent
 	EventExpired       = "expired"        // its retry key ran out
 	EventInterrupted   = "interrupted"    // the program ended while it was being sent
+	EventEdited        = "edited"         // its shift was edited while it was being sent
 )
 
 // announce makes the delivery of a publication to its group and calls off the older ones of that month that wait.
@@ -106,6 +107,7 @@ func (t *tx) enqueue(d roster.Delivery, runAt time.Time, passesHold bool) (bool,
 	if err != nil {
 		return false, fmt.Errorf("queue delivery %d: %w", d.ID, err)
 	}
+	t.queued = true
 	return true, nil
 }
 

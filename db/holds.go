@@ -115,7 +115,7 @@ func (s *Store) endHold(t *tx, cause roster.HoldCause) error {
 	for _, d := range failed {
 		err := s.retry(t, d, retryOptions{})
 		var unwanted *NotWantedError
-		if err != nil && !errors.As(err, &unwanted) && !errors.Is(err, ErrMayHaveArrived) {
+		if err != nil && !errors.As(err, &unwanted) && !errors.Is(err, ErrMayHaveArrived) && !errors.Is(err, ErrLive) {
 			return err
 		}
 	}

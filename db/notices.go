@@ -42,7 +42,12 @@ func (s *Store) standing(t *tx, shiftID int64, teacher roster.Teacher) (roster.S
 		}
 	}
 	if st.Theirs && teacher.Linked() {
-		st.Reminded, err = s.reminded(t, st, teacher.LINEUserID)
+		if st.Reminded, err = s.reminded(t, st, teacher.LINEUserID); err != nil {
+			return st, err
+		}
+	}
+	if st.Untrue() {
+		st.Answered, err = t.stands(st.Correcting(), st.Shift.ID, st.Shift.Version, teacher.LINEUserID)
 	}
 	return st, err
 }
@@ -57,85 +62,129 @@ func (t *tx) told(shiftID int64, lineID string) ([]roster.Told, error) {
 	return rows, wrap(err, "what was told of shift %d", shiftID)
 }
 
-// reminded says Standing.Reminded. A notice about another shift counts when it told the same classroom, date and times.
+// reminded says Standing.Reminded. A notice that was tried counts for every shift of the classroom, date and times it
+// told, also if it was about another shift or version; but not when it failed, since then nobody can retry it.
 func (s *Store) reminded(t *tx, st roster.Standing, lineID string) (bool, error) {
 	x := st.Shift
-	var yes bool
-	err := t.row(`SELECT EXISTS (
-		SELECT 1 FROM deliveries d LEFT JOIN told w ON w.delivery_id = d.id
-		WHERE d.line_id = ?1 AND d.kind IN ('shift_reminder', 'shift_correction') AND d.created_at >= ?2
-		AND (d.state <> 'canceled' OR d.code = 'CANCELED_BY_ADMIN')
-		AND ((d.shift_id = ?3 AND d.shift_version = ?4)
-			OR (w.canceled = 0 AND w.certainty <> 'void' AND w.classroom_id = ?5 AND w.date = ?6 AND w.start_minutes = ?7 AND w.end_minutes = ?8))
+	const since = `d.kind IN ('shift_reminder', 'shift_correction') AND d.created_at >= ?2
 		AND NOT EXISTS (SELECT 1 FROM deliveries c WHERE c.shift_id = d.shift_id AND c.line_id = d.line_id AND c.kind = 'shift_cancellation' AND c.id > d.id
-			AND (c.state = 'sent' OR EXISTS (SELECT 1 FROM attempts a WHERE a.delivery_id = c.id AND (a.outcome IS NULL OR a.outcome IN ('unknown', 'interrupted')))))
-		AND d.shift_id IN (SELECT ?3 UNION SELECT o.shift_id FROM told o WHERE o.line_id = ?1 AND o.date = ?6 AND o.certainty <> 'void'))`,
+			AND (c.state = 'sent' OR EXISTS (SELECT 1 FROM attempts a WHERE a.delivery_id = c.id AND (a.outcome IS NULL OR a.outcome IN ('unknown', 'interrupted')))))`
+	var yes bool
+	err := t.row(`SELECT EXISTS (SELECT 1 FROM deliveries d WHERE d.shift_id = ?3 AND d.line_id = ?1 AND d.shift_version = ?4
+			AND (d.state <> 'canceled' OR d.code = 'CANCELED_BY_ADMIN') AND `+since+`)
+		OR EXISTS (SELECT 1 FROM told w JOIN deliveries d ON d.id = w.delivery_id
+			WHERE w.line_id = ?1 AND w.certainty <> 'void' AND w.canceled = 0 AND w.classroom_id = ?5 AND w.date = ?6 AND w.start_minutes = ?7 AND w.end_minutes = ?8
+			AND (d.state IN ('pending', 'queued', 'processing', 'sent') OR d.code = 'CANCELED_BY_ADMIN') AND `+since+`)`,
 		lineID, at(st.ReminderFrom(s.loc)), x.ID, x.Version, x.ClassroomID, x.Date, x.Times.Start, x.Times.End).Scan(&yes)
 	return yes, wrap(err, "reminders of shift %d", x.ID)
 }
 
 // settle makes, re-aims or calls off the one live notice of a shift to a teacher, so that it fits what they were told
-// and what is so. Edited says that an edit is the cause, for which a correction waits the undo window.
-func (s *Store) settle(t *tx, shiftID int64, teacher roster.Teacher, edited bool) error {
+// and what is so. FirstEdit is when the edit that is the cause began, from which a correction waits the undo window;
+// zero for any other cause. It reports whether it changed anything.
+func (s *Store) settle(t *tx, shiftID int64, teacher roster.Teacher, firstEdit time.Time) (bool, error) {
 	st, err := s.standing(t, shiftID, teacher)
 	if err != nil {
-		return err
+		return false, err
 	}
 	kind, deadline := st.Need(t.now, s.loc)
 	cannot := roster.Code("")
 	if kind != "" {
 		cannot = roster.CannotTell(teacher, kind)
 	}
+	changed := false
 	live, err := one(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE shift_id = ? AND line_id = ? AND state IN ('pending', 'queued', 'processing')`, shiftID, teacher.LINEUserID)
 	switch {
 	case errors.Is(err, ErrNotFound):
 	case err != nil:
-		return fmt.Errorf("live notice of shift %d: %w", shiftID, err)
+		return false, fmt.Errorf("live notice of shift %d: %w", shiftID, err)
 	case live.State == roster.Processing:
-		return nil // the comparison runs again when it leaves
+		// The comparison runs again when it leaves, and counts the undo window from here.
+		if firstEdit.IsZero() {
+			return false, nil
+		}
+		return false, t.event(live.ID, EventEdited, "", 0)
 	default:
-		corrects := kind == roster.ShiftCorrection || kind == roster.ShiftCancellation
-		if corrects && cannot == "" && live.Kind != roster.ShiftReminder && live.FirstTryAt.IsZero() {
-			return t.reaim(live, kind, st.Shift.Version, deadline)
+		if corrects(kind) && cannot == "" && corrects(live.Kind) && live.FirstTryAt.IsZero() {
+			return s.reaim(t, live, kind, st.Shift.Version, deadline)
 		}
 		code, err := s.check(t, live)
 		if err != nil || code == "" {
-			return err
+			return false, err
 		}
 		if err := t.cancel(live, code, 0); err != nil {
-			return err
+			return false, err
 		}
+		changed = true
 	}
 	switch {
 	case kind == "":
-		return nil
+		prolonged, err := s.prolong(t, st, teacher.LINEUserID)
+		return changed || prolonged, err
 	case cannot != "":
-		return t.noteUntold(kind, st.Shift, teacher, deadline, cannot)
+		noted, err := t.noteUntold(kind, st.Shift, teacher, deadline, cannot)
+		return changed || noted, err
+	case kind == roster.ShiftReminder:
+		// One that was made before the window was moved.
+		stands, err := t.stands(kind, shiftID, st.Shift.Version, teacher.LINEUserID)
+		if err != nil || stands {
+			return changed, err
+		}
 	}
-	stands, err := t.stands(kind, st.Shift.ID, st.Shift.Version, teacher.LINEUserID)
-	if err != nil || stands {
-		return err
-	}
-	due := t.now
-	if edited && kind != roster.ShiftReminder && deadline.Sub(t.now) >= roster.UndoSkipped {
+	d := roster.Delivery{Kind: kind, TeacherID: teacher.ID, ShiftID: shiftID, ShiftVersion: st.Shift.Version, LINEID: teacher.LINEUserID, DueAt: t.now, DeadlineAt: deadline}
+	if corrects(kind) && !firstEdit.IsZero() && deadline.Sub(t.now) >= roster.UndoSkipped {
 		set, err := s.settings(t.ctx, t)
 		if err != nil {
-			return fmt.Errorf("read undo window: %w", err)
+			return false, fmt.Errorf("read undo window: %w", err)
 		}
-		due = due.Add(set.UndoWindow)
+		if wait := firstEdit.Add(set.UndoWindow); wait.After(t.now) {
+			d.DueAt = wait
+		}
 	}
-	_, err = s.makeDelivery(t, roster.Delivery{Kind: kind, TeacherID: teacher.ID, ShiftID: shiftID, ShiftVersion: st.Shift.Version, LINEID: teacher.LINEUserID, DueAt: due, DeadlineAt: deadline})
-	return err
+	_, err = s.makeDelivery(t, d)
+	return true, err
 }
 
-// reaim turns a correction or cancellation that was not tried yet to what must be said now. Its due instant stays.
-func (t *tx) reaim(d roster.Delivery, kind roster.DeliveryKind, version int64, deadline time.Time) error {
+func corrects(kind roster.DeliveryKind) bool {
+	return kind == roster.ShiftCorrection || kind == roster.ShiftCancellation
+}
+
+// reaim turns a correction or cancellation that was not tried yet to what must be said now. Its due instant stays,
+// unless the deadline is now too near for the undo window.
+func (s *Store) reaim(t *tx, d roster.Delivery, kind roster.DeliveryKind, version int64, deadline time.Time) (bool, error) {
 	if d.Kind == kind && d.ShiftVersion == version && d.DeadlineAt.Equal(deadline) {
-		return nil
+		return false, nil
 	}
 	err := t.execOne(errMoved, `UPDATE deliveries SET kind = ?, shift_version = ?, deadline_at = ?, updated_at = ? WHERE id = ? AND state IN ('pending', 'queued') AND first_try_at IS NULL`,
 		kind, version, at(deadline), at(t.now), d.ID)
-	return wrap(err, "re-aim delivery %d", d.ID)
+	if err != nil {
+		return false, fmt.Errorf("re-aim delivery %d: %w", d.ID, err)
+	}
+	if !d.DueAt.After(t.now) || deadline.Sub(t.now) >= roster.UndoSkipped {
+		return true, nil
+	}
+	if _, err := t.exec(`UPDATE deliveries SET due_at = ?, next_attempt_at = ? WHERE id = ?`, at(t.now), at(t.now), d.ID); err != nil {
+		return false, fmt.Errorf("hurry delivery %d: %w", d.ID, err)
+	}
+	t.queued = true
+	_, err = t.exec(`UPDATE jobs SET run_at = ?, updated_at = ? WHERE kind = ? AND subject_id = ? AND state = 'ready'`, at(t.now), at(t.now), jobKind(kind), d.ID)
+	return true, wrap(err, "hurry delivery %d", d.ID)
+}
+
+// prolong gives a failed correction or cancellation whose deadline has passed, while another start it is about is still
+// ahead, that one for its deadline: it stands for its version, so that no other is made, and a person can still retry it.
+func (s *Store) prolong(t *tx, st roster.Standing, lineID string) (bool, error) {
+	deadline := st.Deadline(t.now, s.loc)
+	if !st.Untrue() || !st.Answered || deadline.IsZero() {
+		return false, nil
+	}
+	res, err := t.exec(`UPDATE deliveries SET deadline_at = ?, updated_at = ? WHERE kind = ? AND shift_id = ? AND shift_version = ? AND line_id = ? AND state = 'failed' AND deadline_at <= ?`,
+		at(deadline), at(t.now), st.Correcting(), st.Shift.ID, st.Shift.Version, lineID, at(t.now))
+	if err != nil {
+		return false, fmt.Errorf("prolong the failed notice of shift %d: %w", st.Shift.ID, err)
+	}
+	n, err := res.RowsAffected()
+	return n > 0, err
 }
 
 // stands reports whether a notice of that kind stands for a shift's version and a person.
@@ -147,49 +196,63 @@ func (t *tx) stands(kind roster.DeliveryKind, shiftID, version int64, lineID str
 }
 
 // noteUntold keeps one canceled row for a notice that cannot be sent, per shift, kind and reason.
-func (t *tx) noteUntold(kind roster.DeliveryKind, x roster.Shift, teacher roster.Teacher, deadline time.Time, code roster.Code) error {
-	_, err := t.exec(`INSERT INTO deliveries (kind, state, code, retry_key, teacher_id, shift_id, shift_version, line_id, due_at, deadline_at, created_at, updated_at, finished_at)
+func (t *tx) noteUntold(kind roster.DeliveryKind, x roster.Shift, teacher roster.Teacher, deadline time.Time, code roster.Code) (bool, error) {
+	res, err := t.exec(`INSERT INTO deliveries (kind, state, code, retry_key, teacher_id, shift_id, shift_version, line_id, due_at, deadline_at, created_at, updated_at, finished_at)
 		SELECT ?1, 'canceled', ?2, '', ?3, ?4, ?5, ?6, ?7, ?8, ?7, ?7, ?7
 		WHERE NOT EXISTS (SELECT 1 FROM deliveries WHERE shift_id = ?4 AND teacher_id = ?3 AND kind = ?1 AND state = 'canceled' AND code = ?2)`,
 		kind, code, teacher.ID, x.ID, x.Version, teacher.LINEUserID, at(t.now), at(deadline))
-	return wrap(err, "note what shift %d's teacher cannot be told", x.ID)
+	if err != nil {
+		return false, fmt.Errorf("note what shift %d's teacher cannot be told: %w", x.ID, err)
+	}
+	n, err := res.RowsAffected()
+	return n > 0, err
 }
 
 // settleEdit compares after a shift was edited: for whom it was, for whom it is, for everybody who was told about it,
 // and for told shifts of theirs that looked or look like it. A new shift has no before.
 func (s *Store) settleEdit(t *tx, before, after roster.Shift) error {
-	type pair struct{ shiftID, teacherID int64 }
-	pairs := map[pair]bool{{after.ID, after.TeacherID}: true}
+	pairs := []pair{{after.ID, after.TeacherID}}
 	if before.ID != 0 {
-		pairs[pair{after.ID, before.TeacherID}] = true
+		pairs = append(pairs, pair{after.ID, before.TeacherID})
 	}
-	told, err := list(t.ctx, t, func(r scanner) (p pair, err error) {
-		err = r.Scan(&p.shiftID, &p.teacherID)
-		return p, err
-	}, `SELECT x.shift_id, t.id FROM told x JOIN teachers t ON t.line_user_id = x.line_id WHERE x.shift_id = ?1 AND x.certainty <> 'void'
+	told, err := list(t.ctx, t, scanPair, `SELECT x.shift_id, t.id FROM told x JOIN teachers t ON t.line_user_id = x.line_id WHERE x.shift_id = ?1 AND x.certainty <> 'void'
 		UNION SELECT x.shift_id, t.id FROM told x JOIN teachers t ON t.line_user_id = x.line_id
 		WHERE t.id IN (?2, ?3) AND x.certainty <> 'void' AND x.date IN (?4, ?5)`,
 		after.ID, ref(before.TeacherID), after.TeacherID, cmp.Or(before.Date, after.Date), after.Date)
 	if err != nil {
 		return fmt.Errorf("who was told about shift %d: %w", after.ID, err)
 	}
-	for _, p := range told {
-		pairs[p] = true
-	}
-	for p := range pairs {
-		v, err := teacher(t.ctx, t, p.teacherID)
-		if err != nil {
-			return wrap(err, "teacher %d", p.teacherID)
+	pairs = append(pairs, told...)
+	for i, p := range pairs {
+		if slices.Contains(pairs[:i], p) {
+			continue
 		}
-		if err := s.settle(t, p.shiftID, v, true); err != nil {
+		if _, err := s.settlePair(t, p, t.now); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settlePerson compares a shift with what one LINE user was told about it; nobody is compared when no teacher is
-// linked to them now.
+// pair is a shift and a teacher who may have to be told about it.
+type pair struct{ shiftID, teacherID int64 }
+
+func scanPair(r scanner) (p pair, err error) {
+	err = r.Scan(&p.shiftID, &p.teacherID)
+	return p, err
+}
+
+func (s *Store) settlePair(t *tx, p pair, firstEdit time.Time) (bool, error) {
+	v, err := teacher(t.ctx, t, p.teacherID)
+	if err != nil {
+		return false, wrap(err, "teacher %d", p.teacherID)
+	}
+	return s.settle(t, p.shiftID, v, firstEdit)
+}
+
+// settlePerson compares a shift, after a notice about it to a LINE user was closed or ended, with what they were told
+// about it; and their shifts that look like what it told, which it may have stood for. Nobody is compared when no
+// teacher is linked to them now.
 func (s *Store) settlePerson(t *tx, shiftID int64, lineID string) error {
 	v, err := one(t.ctx, t, scanTeacher, `SELECT `+teacherColumns+` FROM teachers WHERE line_user_id = ? AND line_user_id <> ''`, lineID)
 	if errors.Is(err, ErrNotFound) {
@@ -198,7 +261,38 @@ func (s *Store) settlePerson(t *tx, shiftID int64, lineID string) error {
 	if err != nil {
 		return fmt.Errorf("teacher of a LINE user: %w", err)
 	}
-	return s.settle(t, shiftID, v, false)
+	firstEdit, err := s.editedWhileSending(t, shiftID, lineID)
+	if err != nil {
+		return err
+	}
+	if _, err := s.settle(t, shiftID, v, firstEdit); err != nil {
+		return err
+	}
+	alike, err := list(t.ctx, t, scanPair, `SELECT DISTINCT o.id, o.teacher_id FROM told w JOIN shifts o ON o.teacher_id = ?3 AND o.state = 'confirmed'
+			AND o.classroom_id = w.classroom_id AND o.date = w.date AND o.start_minutes = w.start_minutes AND o.end_minutes = w.end_minutes
+		WHERE w.shift_id = ?1 AND w.line_id = ?2 AND o.id <> ?1`, shiftID, lineID, v.ID)
+	if err != nil {
+		return fmt.Errorf("shifts that look like shift %d: %w", shiftID, err)
+	}
+	for _, p := range alike {
+		if _, err := s.settle(t, p.shiftID, v, time.Time{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// editedWhileSending returns the first edit of a shift within the last undo window that came while a notice about it was
+// being sent to a LINE user; zero if there was none.
+func (s *Store) editedWhileSending(t *tx, shiftID int64, lineID string) (time.Time, error) {
+	set, err := s.settings(t.ctx, t)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read undo window: %w", err)
+	}
+	var first time.Time
+	err = t.row(`SELECT min(e.happened_at) FROM deliveries d JOIN delivery_events e ON e.delivery_id = d.id
+		WHERE d.shift_id = ? AND d.line_id = ? AND e.event = ? AND e.happened_at > ?`, shiftID, lineID, EventEdited, at(t.now.Add(-set.UndoWindow))).Scan(scanInstant(&first))
+	return first, wrap(err, "edits of shift %d", shiftID)
 }
 
 // settleTeacher compares all that a teacher was told or is to be reminded of, after they were linked, switched on or
@@ -219,7 +313,7 @@ func (s *Store) settleTeacher(t *tx, teacherID int64) error {
 		return fmt.Errorf("shifts of teacher %d: %w", teacherID, err)
 	}
 	for _, shiftID := range shifts {
-		if err := s.settle(t, shiftID, v, false); err != nil {
+		if _, err := s.settle(t, shiftID, v, time.Time{}); err != nil {
 			return err
 		}
 	}
@@ -325,6 +419,9 @@ func (s *Store) freezeNotice(t *tx, d *roster.Delivery) error {
 	return wrap(err, "note what delivery %d tells", d.ID)
 }
 
+// maxGone bounds how many shifts a cancellation names: LINE refuses messages that are too long.
+const maxGone = 10
+
 // noticeMessage puts a notice into names. Before is said only when it is certain what the person was told.
 func (s *Store) noticeMessage(t *tx, d roster.Delivery, st roster.Standing) (roster.NoticeMessage, error) {
 	m := roster.NoticeMessage{Kind: d.Kind, LINEID: d.LINEID}
@@ -338,20 +435,24 @@ func (s *Store) noticeMessage(t *tx, d roster.Delivery, st roster.Standing) (ros
 			return m, err
 		}
 	}
-	certain := true
-	var sure *roster.Told
-	for i, x := range st.Told {
-		certain = certain && x.Certainty == roster.Sure
-		if !x.Canceled {
-			sure = &st.Told[i]
-			if !slices.Contains(m.Dates, x.Work.Date) {
-				m.Dates = append(m.Dates, x.Work.Date)
-			}
+	certain := !slices.ContainsFunc(st.Told, func(x roster.Told) bool { return x.Certainty != roster.Sure })
+	var gone []roster.Work
+	for _, x := range slices.Backward(st.Told) {
+		if st.True(x) || x.Canceled || slices.Contains(gone, x.Work) || len(gone) == maxGone {
+			continue
 		}
+		gone = append(gone, x.Work)
 	}
-	if certain && sure != nil && d.Kind != roster.ShiftReminder {
-		if m.Before, err = say(sure.Work); err != nil {
+	for _, w := range slices.Backward(gone) {
+		x, err := say(w)
+		if err != nil {
 			return m, err
+		}
+		switch {
+		case certain:
+			m.Before = x
+		case d.Kind == roster.ShiftCancellation:
+			m.Gone = append(m.Gone, *x)
 		}
 	}
 	err = t.row(`SELECT coalesce((SELECT p.document_id FROM publications p JOIN classrooms c ON c.group_id = p.group_id
@@ -359,34 +460,23 @@ func (s *Store) noticeMessage(t *tx, d roster.Delivery, st roster.Standing) (ros
 	return m, wrap(err, "newest publication for shift %d", d.ShiftID)
 }
 
-// takeOver lets a notice continue a canceled one that tells the same and may have arrived, if nothing else about the
-// shift was tried to that person since and the key still lives: with its key and bytes LINE answers 409 if it did.
+// takeOver lets a notice continue one of its kind that tells the same, has ended and may have arrived, if nothing else
+// about the shift was tried to that person since and the key still lives: with its key and bytes LINE answers 409 if it
+// did. A shift that was deleted and entered anew is told by the same message too.
 func (s *Store) takeOver(t *tx, d *roster.Delivery, tells roster.Told) (bool, error) {
-	before, err := one(t.ctx, t, scanDelivery, `SELECT `+qualify("d", deliveryColumns)+` FROM deliveries d
-		WHERE d.shift_id = ? AND d.line_id = ? AND d.id <> ? AND d.first_try_at IS NOT NULL
-		ORDER BY (SELECT max(a.started_at) FROM attempts a WHERE a.delivery_id = d.id) DESC, d.id DESC LIMIT 1`, d.ShiftID, d.LINEID, d.ID)
-	if errors.Is(err, ErrNotFound) {
+	w := tells.Work
+	before, err := one(t.ctx, t, scanDelivery, `SELECT `+qualify("d", deliveryColumns)+` FROM told w JOIN deliveries d ON d.id = w.delivery_id
+		WHERE w.line_id = ?1 AND w.certainty <> 'void' AND w.certainty = 'maybe' AND w.canceled = ?2
+		AND CASE WHEN ?2 THEN w.shift_id = ?3 ELSE w.classroom_id = ?4 AND w.date = ?5 AND w.start_minutes = ?6 AND w.end_minutes = ?7 END
+		AND d.id <> ?8 AND d.kind = ?9 AND d.state IN ('canceled', 'failed') AND `+mayHaveArrived+`
+		AND NOT EXISTS (SELECT 1 FROM attempts a JOIN deliveries o ON o.id = a.delivery_id
+			WHERE o.line_id = ?1 AND o.shift_id IN (?3, d.shift_id) AND o.id <> d.id AND a.id > (SELECT max(id) FROM attempts WHERE delivery_id = d.id))
+		ORDER BY d.id DESC LIMIT 1`, d.LINEID, tells.Canceled, d.ShiftID, w.ClassroomID, w.Date, w.Times.Start, w.Times.End, d.ID, d.Kind)
+	if errors.Is(err, ErrNotFound) || (err == nil && roster.KeyExpired(t.now, before.KeyFirstTryAt, s.opts.RetryKeyTTL)) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("earlier notice of shift %d: %w", d.ShiftID, err)
-	}
-	if before.State != roster.Canceled || before.Kind != d.Kind || roster.KeyExpired(t.now, before.KeyFirstTryAt, s.opts.RetryKeyTTL) {
-		return false, nil
-	}
-	maybe, err := t.mayHaveArrived(before.ID)
-	if err != nil || !maybe {
-		return false, err
-	}
-	told, err := t.told(d.ShiftID, d.LINEID)
-	if err != nil {
-		return false, err
-	}
-	same := slices.ContainsFunc(told, func(x roster.Told) bool {
-		return x.DeliveryID == before.ID && x.Canceled == tells.Canceled && (x.Canceled || x.Work == tells.Work)
-	})
-	if !same {
-		return false, nil
 	}
 	d.RetryKey, d.Body, d.FirstTryAt, d.KeyFirstTryAt = before.RetryKey, before.Body, before.FirstTryAt, before.KeyFirstTryAt
 	return true, nil

@@ -20,8 +20,9 @@ var (
 	ErrNotFailed = errors.New("the delivery has not failed")
 	// ErrNotWaiting tells that the delivery is being sent or has ended.
 	ErrNotWaiting = errors.New("the delivery does not wait")
-	// ErrLive tells that a delivery of the same group and month is still on its way.
-	ErrLive = errors.New("a delivery of this month is on its way")
+	// ErrLive tells that a delivery of the same group and month, or another notice of the same shift to the same person,
+	// is still on its way.
+	ErrLive = errors.New("a delivery of the same is on its way")
 )
 
 // NotWantedError tells that a delivery would be canceled at its next check.
@@ -38,8 +39,8 @@ type retryOptions struct {
 }
 
 // RetryDelivery begins a new ladder for a failed delivery: with the same retry key while LINE knows it, after that
-// with a new one. It passes a hold. Beside failures the error is ErrNotFound, ErrNotFailed, a *NotWantedError, or
-// ErrMayHaveArrived unless confirmed.
+// with a new one. It passes a hold. Beside failures the error is ErrNotFound, ErrNotFailed, a *NotWantedError, ErrLive,
+// or ErrMayHaveArrived unless confirmed.
 func (s *Store) RetryDelivery(ctx context.Context, deliveryID, adminID int64, confirmed bool) error {
 	err := s.inTx(ctx, func(t *tx) error {
 		d, err := one(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE id = ?`, deliveryID)
@@ -61,6 +62,15 @@ func (s *Store) retry(t *tx, d roster.Delivery, o retryOptions) error {
 	}
 	if code != "" {
 		return &NotWantedError{code}
+	}
+	if d.Kind.Notice() {
+		var live bool
+		if err := t.row(`SELECT EXISTS (SELECT 1 FROM deliveries WHERE shift_id = ? AND line_id = ? AND state IN ('pending', 'queued', 'processing'))`, d.ShiftID, d.LINEID).Scan(&live); err != nil {
+			return fmt.Errorf("live notice of shift %d: %w", d.ShiftID, err)
+		}
+		if live {
+			return ErrLive
+		}
 	}
 	event, key, keyFirst := EventRetried, d.RetryKey, d.KeyFirstTryAt
 	if roster.KeyExpired(t.now, d.KeyFirstTryAt, s.opts.RetryKeyTTL) {
@@ -97,7 +107,7 @@ type RetryPlan struct {
 	Deliveries int // that would be sent
 	Messages   int // what they cost
 	Unsure     int // that may have arrived and would need a new key: they are left out
-	Unwanted   int // that are no longer true or wanted: they are left out
+	Unwanted   int // that are no longer true or wanted, or said by another one on its way: they are left out
 }
 
 // PlanRetries counts what RetryAll would do now.
@@ -145,7 +155,7 @@ func (s *Store) retryAll(t *tx, code roster.Code, adminID int64, dry bool) (Retr
 		err := s.retry(t, d, retryOptions{adminID: adminID, passesHold: true})
 		var unwanted *NotWantedError
 		switch {
-		case errors.As(err, &unwanted):
+		case errors.As(err, &unwanted), errors.Is(err, ErrLive):
 			p.Unwanted++
 		case errors.Is(err, ErrMayHaveArrived):
 			p.Unsure++
@@ -221,6 +231,9 @@ func (s *Store) CancelDelivery(ctx context.Context, deliveryID, adminID int64) e
 		}
 		if err := t.cancel(d, roster.CodeCanceledByAdmin, adminID); err != nil {
 			return err
+		}
+		if d.Kind.Notice() {
+			return s.afterNotice(t, d)
 		}
 		before, found, err := t.revivedBy(d)
 		if err != nil || !found {

@@ -64,6 +64,7 @@ type Store struct {
 	compose  roster.Composer
 	boot     string   // names this process's leases
 	prepared sync.Map // of the writer: query → *sql.Stmt
+	queued   chan struct{}
 }
 
 // Open opens or makes the database in o.Dir, applies the migrations that are missing and verifies that SQLite runs
@@ -91,7 +92,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 
-	s := &Store{dir: o.Dir, clock: o.Clock, loc: o.Location, log: o.Logger, opts: o.Delivery.withDefaults(), compose: o.Compose, boot: uuid.NewString()}
+	s := &Store{dir: o.Dir, clock: o.Clock, loc: o.Location, log: o.Logger, opts: o.Delivery.withDefaults(), compose: o.Compose, boot: uuid.NewString(), queued: make(chan struct{}, 1)}
 	s.write, err = sql.Open("sqlite3", "file:"+path+"?_journal_mode=WAL&_busy_timeout=5000&_synchronous=FULL&_foreign_keys=on&_txlock=immediate")
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
@@ -168,6 +169,10 @@ func (s *Store) Now() time.Time { return s.clock.Now().UTC().Truncate(time.Milli
 // BootID names this process on its leases and attempts.
 func (s *Store) BootID() string { return s.boot }
 
+// Queued gets a value after a commit that made a delivery due, or due sooner, so that the runner of this process need
+// not find it by polling. What another process writes is not told here.
+func (s *Store) Queued() <-chan struct{} { return s.queued }
+
 // tx is a running transaction with the instant it began at. Its statements are prepared once for the life of the
 // store: the writer has one connection, and compiling costs more than running most of them.
 type tx struct {
@@ -176,6 +181,8 @@ type tx struct {
 	now  time.Time
 	s    *Store   // whose prepared statements it uses; nil for a reader, which has several connections
 	cold []string // statements that ran without being prepared
+	// queued says that a job was written which may be due before what the runner sleeps for.
+	queued bool
 }
 
 // inTx runs f in one immediate transaction and commits it when f returns nil. It is not cancelled by ctx.
@@ -197,6 +204,12 @@ func (s *Store) inTx(ctx context.Context, f func(*tx) error) error {
 		return fmt.Errorf("commit transaction: %w", err)
 	}
 	s.warm(ctx, t.cold)
+	if t.queued {
+		select {
+		case s.queued <- struct{}{}:
+		default:
+		}
+	}
 	return nil
 }
 

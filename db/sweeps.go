@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,7 +93,11 @@ func (s *Store) recoverDelivery(ctx context.Context, deliveryID int64) (moved bo
 		}
 		if !d.DeadlineAt.IsZero() && !d.DeadlineAt.After(t.now) {
 			moved = true
-			if err := t.cancel(d, roster.CodeShiftStarted, 0); err != nil {
+			code, err := s.check(t, d)
+			if err != nil {
+				return err
+			}
+			if err := t.cancel(d, cmp.Or(code, roster.CodeShiftStarted), 0); err != nil {
 				return err
 			}
 			return s.afterNotice(t, d)
@@ -102,7 +107,10 @@ func (s *Store) recoverDelivery(ctx context.Context, deliveryID int64) (moved bo
 				return err
 			}
 			moved = true
-			return t.expire(d)
+			if err := t.expire(d); err != nil {
+				return err
+			}
+			return s.afterNotice(t, d)
 		}
 		if d.State == roster.Pending {
 			if d.NextAttemptAt.After(t.now) {

@@ -104,7 +104,10 @@ func (s *Store) beginTry(t *tx, job queue.Job, held []string) (*Try, error) {
 			return nil, err
 		}
 		if slices.Contains(held, job.Kind) && !job.PassesHold {
-			return nil, queue.RetryAt(t.ctx, t, t.now, job.ID, s.boot, t.now)
+			if err := queue.RetryAt(t.ctx, t, t.now, job.ID, s.boot, t.now); err != nil {
+				return nil, err
+			}
+			return nil, s.afterNotice(t, d)
 		}
 	}
 	return s.begin(t, d, job)
@@ -133,7 +136,10 @@ func (s *Store) begin(t *tx, d roster.Delivery, job queue.Job) (*Try, error) {
 		if err := t.expire(d); err != nil {
 			return nil, err
 		}
-		return nil, queue.Finish(t.ctx, t, t.now, job.ID, s.boot)
+		if err := queue.Finish(t.ctx, t, t.now, job.ID, s.boot); err != nil {
+			return nil, err
+		}
+		return nil, s.afterNotice(t, d)
 	}
 	if d.FirstTryAt.IsZero() {
 		if err := s.freeze(t, &d); err != nil {
@@ -212,7 +218,10 @@ func (s *Store) spendTry(t *tx, d roster.Delivery, job queue.Job) error {
 		if err != nil {
 			return fmt.Errorf("fail delivery %d: %w", d.ID, err)
 		}
-		return queue.Bury(t.ctx, t, t.now, job.ID, s.boot)
+		if err := queue.Bury(t.ctx, t, t.now, job.ID, s.boot); err != nil {
+			return err
+		}
+		return s.afterNotice(t, d)
 	}
 	next := roster.NextTry(t.now, tries, s.opts.RetryBase, d.DeadlineAt)
 	err := t.execOne(errMoved, `UPDATE deliveries SET code = ?, ladder_tries = ?, next_attempt_at = ?, updated_at = ? WHERE id = ? AND state = 'queued'`,
@@ -392,6 +401,18 @@ func (s *Store) interruptJob(t *tx, job queue.Job) (wait bool, err error) {
 	return s.interrupt(t, &d, job)
 }
 
+// afterInterruption is afterNotice for the delivery of a job that was given back.
+func (s *Store) afterInterruption(t *tx, job queue.Job) error {
+	if job.Kind != JobNotice {
+		return nil
+	}
+	d, err := one(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE id = ?`, job.SubjectID)
+	if err != nil {
+		return fmt.Errorf("delivery %d: %w", job.SubjectID, err)
+	}
+	return s.afterNotice(t, d)
+}
+
 // RecoverOrphans queues again what other boots of this data folder left leased. It must run before the first claim,
 // under the folder's lock. It returns how many jobs it took back.
 func (s *Store) RecoverOrphans(ctx context.Context) (int, error) {
@@ -411,6 +432,9 @@ func (s *Store) RecoverOrphans(ctx context.Context) (int, error) {
 			}
 			if !wait {
 				if err := queue.RetryAt(t.ctx, t, t.now, job.ID, s.boot, t.now); err != nil {
+					return err
+				}
+				if err := s.afterInterruption(t, job); err != nil {
 					return err
 				}
 			}

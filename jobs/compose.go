@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -80,6 +81,9 @@ func (c *Composer) ComposePublication(m roster.PublicationMessage) ([]byte, erro
 	return encode(m.LINEGroupID, alt, bubble)
 }
 
+// maxNamed bounds how many shifts the words of a notification name; the message itself has them all.
+const maxNamed = 3
+
 // ComposeNotice builds what one teacher is told about one shift of theirs: a reminder, or that what they were told has
 // changed. Where it is certain what they were told, it says before and after; else only what is so now.
 func (c *Composer) ComposeNotice(m roster.NoticeMessage) ([]byte, error) {
@@ -90,29 +94,27 @@ func (c *Composer) ComposeNotice(m roster.NoticeMessage) ([]byte, error) {
 	case roster.ShiftReminder:
 		title = text.T(ctx, "messages.reminder_title")
 		alt = text.T(ctx, "messages.reminder_alt", "Shift", said(ctx, *m.Now))
-		rows = c.shiftRows(ctx, *m.Now)
+		rows = c.shiftRows(ctx, cmp.Or(m.Before, m.Now), *m.Now)
 	case roster.ShiftCorrection:
 		title = text.T(ctx, "messages.correction_title")
 		alt = text.T(ctx, "messages.correction_alt", "Shift", said(ctx, *m.Now))
-		if m.Before == nil {
-			rows = c.shiftRows(ctx, *m.Now)
-		} else {
-			rows = c.changedRows(ctx, *m.Before, *m.Now)
-		}
+		rows = c.shiftRows(ctx, cmp.Or(m.Before, m.Now), *m.Now)
 	case roster.ShiftCancellation:
 		title = text.T(ctx, "messages.cancellation_title")
+		gone := m.Gone
 		if m.Before != nil {
-			alt = text.T(ctx, "messages.cancellation_alt", "Shift", said(ctx, *m.Before))
-			rows = append(c.shiftRows(ctx, *m.Before), hint(text.T(ctx, "messages.cancellation_hint")))
-			break
+			gone = []roster.ToldShift{*m.Before}
 		}
-		var dates []string
-		for _, d := range m.Dates {
-			dates = append(dates, text.Date(ctx, d))
+		var names []string
+		for i, x := range gone {
+			if i > 0 {
+				rows = append(rows, &messaging_api.FlexSeparator{Margin: "md"})
+			}
+			rows = append(rows, c.shiftRows(ctx, &x, x)...)
+			names = append(names, said(ctx, x))
 		}
-		days := strings.Join(dates, text.T(ctx, "messages.parts_separator"))
-		alt = text.T(ctx, "messages.cancellation_unsure_alt", "Dates", days)
-		rows = append(rows, hint(text.T(ctx, "messages.cancellation_unsure", "Dates", days)))
+		rows = append(rows, hint(text.N(ctx, "messages.cancellation_hint", len(gone))))
+		alt = text.T(ctx, "messages.cancellation_alt", "Shift", strings.Join(names[:min(len(names), maxNamed)], text.T(ctx, "messages.parts_separator")))
 	default:
 		return nil, fmt.Errorf("a notice of kind %s has no words", m.Kind)
 	}
@@ -138,16 +140,8 @@ func said(ctx context.Context, x roster.ToldShift) string {
 	return text.Date(ctx, x.Date) + " " + text.Range(ctx, x.Times) + " " + x.Classroom
 }
 
-func (c *Composer) shiftRows(ctx context.Context, x roster.ToldShift) []messaging_api.FlexComponentInterface {
-	return []messaging_api.FlexComponentInterface{
-		row(text.T(ctx, "messages.date_label"), text.Date(ctx, x.Date)),
-		row(text.T(ctx, "messages.time_label"), text.Range(ctx, x.Times)),
-		row(text.T(ctx, "messages.classroom_label"), x.Classroom),
-	}
-}
-
-// changedRows writes each line of a shift, with an arrow from what was told where the two differ.
-func (c *Composer) changedRows(ctx context.Context, before, now roster.ToldShift) []messaging_api.FlexComponentInterface {
+// shiftRows writes each line of a shift, with an arrow from what was told before where the two differ.
+func (c *Composer) shiftRows(ctx context.Context, before *roster.ToldShift, now roster.ToldShift) []messaging_api.FlexComponentInterface {
 	arrow := func(from, to string) string {
 		if from == to {
 			return to

@@ -166,6 +166,7 @@ func (r *Runner) sleep(ctx context.Context, renew <-chan time.Time, inFlight int
 	select {
 	case <-ctx.Done():
 	case <-r.wake:
+	case <-r.o.Store.Queued():
 	case <-r.done:
 	case <-due:
 	case <-renew:

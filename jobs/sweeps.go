@@ -17,8 +17,13 @@ import (
 
 // Names of the sweeps, as the store records them and the command line takes them.
 const (
-	SweepRecovery = "recovery"
+	SweepReminders = db.SweepReminders
+	SweepRecovery  = "recovery"
 )
+
+// quarterHours is when the reminder sweep runs, on the school's clock. Reminders are due roster.ReminderSlack, which is
+// as long as its pace, before their lead, so that none is late.
+const quarterHours = "0,15,30,45 * * * *"
 
 // SweepOptions say what the sweeps work on.
 type SweepOptions struct {
@@ -67,10 +72,19 @@ func (s *Sweeps) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("schedule sweeps: %w", err)
 	}
-	_, err = scheduler.NewJob(gocron.DurationJob(s.o.Every), gocron.NewTask(func() { s.log(SweepRecovery)(s.Recover(ctx)) }),
-		gocron.WithName(SweepRecovery), gocron.WithStartAt(gocron.WithStartImmediately()))
-	if err != nil {
-		return errors.Join(fmt.Errorf("schedule sweeps: %w", err), scheduler.Shutdown())
+	for _, sweep := range []struct {
+		name string
+		when gocron.JobDefinition
+		run  func(context.Context) (int, error)
+	}{
+		{SweepReminders, gocron.CronJob(quarterHours, false), s.Remind},
+		{SweepRecovery, gocron.DurationJob(s.o.Every), s.Recover},
+	} {
+		_, err := scheduler.NewJob(sweep.when, gocron.NewTask(func() { s.log(sweep.name)(sweep.run(ctx)) }),
+			gocron.WithName(sweep.name), gocron.WithStartAt(gocron.WithStartImmediately()))
+		if err != nil {
+			return errors.Join(fmt.Errorf("schedule sweep of %s: %w", sweep.name, err), scheduler.Shutdown())
+		}
 	}
 	scheduler.Start()
 	<-ctx.Done()
@@ -90,6 +104,16 @@ func (s *Sweeps) log(name string) func(int, error) {
 			s.o.Logger.Info("a sweep moved rows", "sweep", name, "handled", handled)
 		}
 	}
+}
+
+// Remind is the reminder sweep: it makes the reminders, corrections and cancellations that are due. It returns how many
+// notices it made or changed.
+func (s *Sweeps) Remind(ctx context.Context) (int, error) {
+	n, err := s.o.Store.MakeReminders(ctx)
+	if n > 0 {
+		s.o.Wake()
+	}
+	return n, errors.Join(err, s.o.Store.RecordSweep(ctx, SweepReminders, n, err))
 }
 
 // Recover is the recovery sweep: deliveries that nothing would carry on are queued or ended, and rows and picture

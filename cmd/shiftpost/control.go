@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -13,7 +14,8 @@ import (
 //
 //	GET  /demo/clock             {"now":"2027-01-08T14:32:00+09:00"}
 //	POST /demo/clock             {"advance":"15m"} (may be negative) or {"set":"<RFC 3339>"}; answers as GET
-//	POST /demo/sweeps/recovery   runs the sweep; answers {"handled":3}
+//	POST /demo/sweeps/reminders  runs the sweep; answers {"handled":3}
+//	POST /demo/sweeps/recovery   the same
 //
 // It moves the clock that the site, the runner, the sweeps and the simulated LINE share. It has a listener of its own
 // on loopback, and serve never opens it.
@@ -58,11 +60,12 @@ func (d *demonstration) moveClock(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *demonstration) runSweep(w http.ResponseWriter, r *http.Request) {
-	if r.PathValue("sweep") != jobs.SweepRecovery {
+	sweep := map[string]func(context.Context) (int, error){jobs.SweepReminders: d.app.sweeps.Remind, jobs.SweepRecovery: d.app.sweeps.Recover}[r.PathValue("sweep")]
+	if sweep == nil {
 		http.Error(w, "there is no such sweep", http.StatusNotFound)
 		return
 	}
-	handled, err := d.app.sweeps.Recover(r.Context())
+	handled, err := sweep(r.Context())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

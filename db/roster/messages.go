@@ -32,8 +32,9 @@ type NoticeMessage struct {
 	Before *ToldShift
 	// Now is what is so; nil when the shift is not theirs.
 	Now *ToldShift
-	// Dates are the dates they were told or may have been told, for a cancellation that cannot say Before.
-	Dates []Date
+	// Gone are the shifts that they were told of, or may have been, and do not have, for a cancellation that cannot say
+	// Before.
+	Gone []ToldShift
 	// DocumentID is of the newest publication of the shift's month; empty if there is none.
 	DocumentID string
 }

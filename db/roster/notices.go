@@ -34,6 +34,9 @@ type Standing struct {
 	// Reminded reports whether a reminder or correction that tells the present state was made since the window opened
 	// and stands, with no cancellation after it that was or may have been sent.
 	Reminded bool
+	// Answered reports whether the correction of the shift's present version, or the cancellation where it is not
+	// theirs, stands: it is not made a second time.
+	Answered bool
 }
 
 // ReminderSlack is how long before its lead a reminder may go: one pace of the sweep, so that it is never late.
@@ -47,15 +50,27 @@ func (s Standing) ReminderFrom(loc *time.Location) time.Time {
 	return s.Shift.Start(loc).Add(-time.Duration(s.LeadMinutes)*time.Minute - ReminderSlack)
 }
 
-// Untrue reports whether something this person was told, or may have been, is not so. A told shift is true while they
-// have any confirmed shift of the same classroom, date and times: it may have been deleted and entered anew.
+// True reports whether something told is so. A told shift is so while they have any confirmed shift of the same
+// classroom, date and times: it may have been deleted and entered anew. That a shift is not theirs is so while it is
+// not.
+func (s Standing) True(t Told) bool {
+	if t.Canceled {
+		return !s.Theirs
+	}
+	return slices.Contains(s.Works, t.Work)
+}
+
+// Untrue reports whether something this person was told, or may have been, is not so.
 func (s Standing) Untrue() bool {
-	return slices.ContainsFunc(s.Told, func(t Told) bool {
-		if t.Canceled {
-			return s.Theirs
-		}
-		return !slices.Contains(s.Works, t.Work)
-	})
+	return slices.ContainsFunc(s.Told, func(t Told) bool { return !s.True(t) })
+}
+
+// Correcting returns the kind of the notice that says what is so instead of something untrue.
+func (s Standing) Correcting() DeliveryKind {
+	if s.Theirs {
+		return ShiftCorrection
+	}
+	return ShiftCancellation
 }
 
 // Deadline returns the earliest start still ahead of now among what was told, may have been told, and is so; zero if
@@ -80,21 +95,17 @@ func (s Standing) Deadline(now time.Time, loc *time.Location) time.Time {
 }
 
 // Need returns the notice that is due now and its deadline, or an empty kind: a correction or cancellation when
-// something told is untrue and a start is still ahead, else a reminder inside its window.
+// something told is untrue and a start is still ahead, else a reminder inside its window. A correction that failed or
+// was called off is not made again for the same version, but does not stand in the reminder's way.
 func (s Standing) Need(now time.Time, loc *time.Location) (DeliveryKind, time.Time) {
-	if s.Untrue() {
-		deadline := s.Deadline(now, loc)
-		switch {
-		case deadline.IsZero():
-			return "", deadline
-		case s.Theirs:
-			return ShiftCorrection, deadline
-		}
-		return ShiftCancellation, deadline
-	}
-	start := s.Shift.Start(loc)
-	if s.Theirs && !s.Reminded && start.After(now) && !s.ReminderFrom(loc).After(now) {
-		return ShiftReminder, start
+	deadline := s.Deadline(now, loc)
+	switch {
+	case deadline.IsZero():
+		return "", deadline
+	case s.Untrue() && !s.Answered:
+		return s.Correcting(), deadline
+	case s.Theirs && !s.Reminded && s.Shift.Start(loc).After(now) && !s.ReminderFrom(loc).After(now):
+		return ShiftReminder, deadline
 	}
 	return "", time.Time{}
 }

@@ -408,7 +408,7 @@ func productBodies(t *testing.T, s *school) [][]byte {
 		{Kind: roster.ShiftCorrection, LINEID: to, Before: before, Now: now, DocumentID: "abc"},
 		{Kind: roster.ShiftCorrection, LINEID: to, Now: now, DocumentID: "abc"},
 		{Kind: roster.ShiftCancellation, LINEID: to, Before: before, DocumentID: "abc"},
-		{Kind: roster.ShiftCancellation, LINEID: to, Dates: []roster.Date{before.Date, now.Date}},
+		{Kind: roster.ShiftCancellation, LINEID: to, Gone: []roster.ToldShift{*before, *now}},
 	} {
 		add(c.ComposeNotice(m))
 	}
