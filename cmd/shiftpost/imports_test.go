@@ -17,7 +17,7 @@ var layers = [][]string{
 	{"db", "db/files", "db/migrations", "jobs/line", "jobs/render", "views/ui", "views/text"},
 	{"handlers/auth", "views", "views/sheet", "jobs/line/linesim"},
 	{"handlers", "jobs"},
-	{"cmd/shiftpost"},
+	{"cmd/shiftpost", "cmd/bench"},
 }
 
 // sameLayer lists the imports within one layer that are meant so.

@@ -1,0 +1,342 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"shiftpost/db"
+	"shiftpost/db/roster"
+	"shiftpost/jobs"
+	"shiftpost/jobs/line"
+)
+
+// slowLINE is a LINE that takes so long for every answer, and notes when requests arrive and with which keys.
+type slowLINE struct {
+	url     string
+	server  *http.Server
+	mu      sync.Mutex
+	keys    []string
+	arrived chan struct{}
+}
+
+func startLINE(latency time.Duration) (*slowLINE, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := &slowLINE{url: "http://" + l.Addr().String(), arrived: make(chan struct{}, 1<<16)}
+	s.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		s.keys = append(s.keys, r.Header.Get("X-Line-Retry-Key"))
+		s.mu.Unlock()
+		s.arrived <- struct{}{}
+		select {
+		case <-time.After(latency):
+		case <-r.Context().Done():
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"sentMessages":[{"id":"1"}]}`)
+	})}
+	go s.server.Serve(l)
+	return s, nil
+}
+
+func (s *slowLINE) close() { s.server.Close() }
+
+// timed is a client that notes when each push begins.
+type timed struct {
+	*line.Client
+	begun chan time.Time
+}
+
+func (t timed) Push(ctx context.Context, body []byte, key string) (line.Answer, error) {
+	t.begun <- time.Now()
+	return t.Client.Push(ctx, body, key)
+}
+
+// publishing prints how long a publish takes and how soon after its commit LINE is asked, whatever LINE does.
+func publishing(ctx context.Context) error {
+	for _, c := range []struct {
+		name    string
+		latency time.Duration
+		down    bool
+		pause   time.Duration
+		n       int
+	}{{"answers in 20 ms", 20 * time.Millisecond, false, 20 * time.Millisecond, 100}, {"answers in 3 s", 3 * time.Second, false, 400 * time.Millisecond, 30}, {"is down", 0, true, 20 * time.Millisecond, 100}} {
+		publish, reach, err := publishTimes(ctx, c.latency, c.down, c.pause, c.n)
+		if err != nil {
+			return fmt.Errorf("publish while LINE %s: %w", c.name, err)
+		}
+		p50, p99 := percentiles(publish)
+		r50, r99 := percentiles(reach)
+		say("publish            LINE %-16s  request p50 %s p99 %s   commit to LINE p50 %s p99 %s", c.name, round(p50), round(p99), round(r50), round(r99))
+	}
+	return nil
+}
+
+func round(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
+
+func publishTimes(ctx context.Context, latency time.Duration, down bool, pause time.Duration, n int) (publish, reach []time.Duration, err error) {
+	s, err := newSchool(ctx, 10)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer s.close()
+	far, err := startLINE(latency)
+	if err != nil {
+		return nil, nil, err
+	}
+	if down {
+		far.close()
+	} else {
+		defer far.close()
+	}
+	to := timed{line.NewClient(line.Options{BaseURL: far.url, Token: "t"}), make(chan time.Time, n)}
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	runner := jobs.NewRunner(jobs.RunnerOptions{Store: s.store, LINE: to, Clock: s.clock, Grace: time.Millisecond, Logger: quiet()})
+	go runner.Run(running)
+	month := roster.Month{Year: 2027, Month: time.February}
+	for i := range n {
+		// A group of its own for each, so that no publish waits for the one before.
+		g, err := s.store.CreateGroup(ctx, db.GroupEdit{Name: fmt.Sprintf("グループ %d", i), LeadMinutes: 120})
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := s.store.LinkGroup(ctx, g.ID, fmt.Sprintf("C%032x", i+1), "LINE", 14); err != nil {
+			return nil, nil, err
+		}
+		room, err := s.store.CreateClassroom(ctx, db.ClassroomEdit{GroupID: g.ID, Name: fmt.Sprintf("教室 %d", i), ShortName: "教"})
+		if err != nil {
+			return nil, nil, err
+		}
+		if _, err := s.store.AddShift(ctx, db.ShiftEdit{TeacherID: 1, ClassroomID: room.ID, Date: month.First(), Times: roster.TimeRange{Start: roster.Minutes(i * 10), End: roster.Minutes(i*10 + 5)}}, roster.ShiftConfirmed); err != nil {
+			return nil, nil, err
+		}
+		p, err := s.store.Preview(ctx, g.ID, month)
+		if err != nil {
+			return nil, nil, err
+		}
+		hash := p.Sheet.Hash()
+		if err := s.store.SavePreview(ctx, hash, []roster.Image{{Page: 1, Title: "教室", SHA256: fmt.Sprintf("%064x", i), Width: 2160, Height: 3000, SizeBytes: 1}}); err != nil {
+			return nil, nil, err
+		}
+		begun := time.Now()
+		if _, err := s.store.Publish(ctx, db.PublishInput{GroupID: g.ID, Month: month, SheetHash: hash}); err != nil {
+			return nil, nil, err
+		}
+		committed := time.Now()
+		runner.Wake()
+		publish = append(publish, committed.Sub(begun))
+		reach = append(reach, (<-to.begun).Sub(committed))
+		time.Sleep(pause)
+	}
+	return publish, reach, nil
+}
+
+// reminding prints how fast 2,000 reminders go out with 16 workers and a LINE of 20 ms.
+func reminding(ctx context.Context) error {
+	const n, workers, latency = 2000, 16, 20 * time.Millisecond
+	rate, err := measure(ctx, func(ctx context.Context) (float64, error) {
+		s, err := newSchool(ctx, n)
+		if err != nil {
+			return 0, err
+		}
+		defer s.close()
+		far, err := startLINE(latency)
+		if err != nil {
+			return 0, err
+		}
+		defer far.close()
+		return s.drain(ctx, line.NewClient(line.Options{BaseURL: far.url, Token: "t"}), workers)
+	})
+	if err != nil {
+		return fmt.Errorf("reminders: %w", err)
+	}
+	ideal := workers / latency.Seconds()
+	say("reminders          %d with %d workers and LINE at %s: %.0f/s of %.0f/s possible, ratio %.2f", n, workers, latency, rate, ideal, rate/ideal)
+	return nil
+}
+
+// victimCommand makes this program run nothing but a runner, to be killed.
+const victimCommand = "run-until-killed"
+
+// victim works the queue of a data folder against a LINE, both named in the environment.
+func victim() {
+	ctx := context.Background()
+	composer, err := jobs.NewComposer("https://liff.line.me", "1234567890-AbcdEfgh", time.UTC)
+	if err != nil {
+		panic(err)
+	}
+	store, err := db.Open(ctx, db.Options{Dir: os.Getenv("BENCH_DIR"), Logger: quiet(), Compose: composer})
+	if err != nil {
+		panic(err)
+	}
+	client := line.NewClient(line.Options{BaseURL: os.Getenv("BENCH_LINE"), Token: "t", Timeout: time.Minute})
+	panic(jobs.NewRunner(jobs.RunnerOptions{Store: store, LINE: client, Logger: quiet()}).Run(ctx))
+}
+
+func startVictim(dir, lineURL string) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self, victimCommand)
+	cmd.Env = append(os.Environ(), "BENCH_DIR="+dir, "BENCH_LINE="+lineURL)
+	cmd.Stderr = os.Stderr
+	return cmd, cmd.Start()
+}
+
+// restarting prints how long after exec a killed process has its eight requests in flight again, and checks that they
+// carry the same keys and spent no try.
+func restarting(ctx context.Context) error {
+	took, err := measure(ctx, func(ctx context.Context) (float64, error) {
+		d, err := restart(ctx)
+		return float64(d), err
+	})
+	if err != nil {
+		return fmt.Errorf("restart: %w", err)
+	}
+	say("restart            eight requests in flight again %s after exec, same keys, eight interrupted attempts, no try spent", round(time.Duration(took)))
+	return nil
+}
+
+func restart(ctx context.Context) (time.Duration, error) {
+	const workers = 8
+	s, err := newSchool(ctx, workers)
+	if err != nil {
+		return 0, err
+	}
+	defer s.close()
+	// The victim has the real clock: shifts that begin in two hours by it.
+	s.clock.Advance(time.Since(s.clock.Now()))
+	start := time.Now().UTC().Add(2 * time.Hour)
+	minutes := start.Hour()*60 + start.Minute()
+	if _, err := s.store.SessionDB().ExecContext(ctx, `UPDATE shifts SET date = ?, start_minutes = ?, end_minutes = ?`, start.Format(time.DateOnly), minutes, minutes+60); err != nil {
+		return 0, err
+	}
+	if n, err := s.store.MakeReminders(ctx); err != nil || n != workers {
+		return 0, errors.Join(fmt.Errorf("%d reminders are due, want %d", n, workers), err)
+	}
+	far, err := startLINE(time.Hour)
+	if err != nil {
+		return 0, err
+	}
+	defer far.close()
+	eight := func() error {
+		late := time.After(20 * time.Second)
+		for range workers {
+			select {
+			case <-far.arrived:
+			case <-late:
+				return errors.New("the requests never came")
+			}
+		}
+		return nil
+	}
+	cmd, err := startVictim(s.store.Dir(), far.url)
+	if err != nil {
+		return 0, err
+	}
+	if err := eight(); err != nil {
+		return 0, err
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		return 0, err
+	}
+	_ = cmd.Wait() // it was killed
+	begun := time.Now()
+	if cmd, err = startVictim(s.store.Dir(), far.url); err != nil {
+		return 0, err
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	if err := eight(); err != nil {
+		return 0, err
+	}
+	took := time.Since(begun)
+	return took, checkRestart(ctx, s.store, far.keys)
+}
+
+func checkRestart(ctx context.Context, store *db.Store, keys []string) error {
+	count := map[string]int{}
+	for _, k := range keys {
+		count[k]++
+	}
+	rows, err := store.Deliveries(ctx, db.DeliveryFilter{})
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		d, err := store.Delivery(ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		interrupted := 0
+		for _, a := range d.Attempts {
+			if a.Outcome == roster.Interrupted {
+				interrupted++
+			}
+		}
+		if count[d.RetryKey] != 2 || interrupted != 1 || d.LadderTries != 0 {
+			return fmt.Errorf("delivery %d was asked for %d times with its key, has %d interrupted attempts and %d tries spent", d.ID, count[d.RetryKey], interrupted, d.LadderTries)
+		}
+	}
+	return nil
+}
+
+// idling prints the processor time that serve takes while nothing happens: that of a run with the idle time less that
+// of a run without.
+func idling(ctx context.Context) error {
+	dir, remove, err := tempDir()
+	if err != nil {
+		return err
+	}
+	defer remove()
+	binary := filepath.Join(dir, "shiftpost")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "shiftpost/cmd/shiftpost").CombinedOutput(); err != nil {
+		return fmt.Errorf("build: %w: %s", err, out)
+	}
+	far, err := startLINE(0)
+	if err != nil {
+		return err
+	}
+	defer far.close()
+	var used [2]time.Duration
+	for i, d := range []time.Duration{0, *idle} {
+		if used[i], err = serveFor(binary, filepath.Join(dir, fmt.Sprint(i)), far.url, 5*time.Second+d); err != nil {
+			return fmt.Errorf("serve: %w", err)
+		}
+	}
+	spent := used[1] - used[0]
+	say("idle               serve takes %s of processor time in %s, %s in 10 s", round(spent), *idle, round(spent*10*time.Second / *idle))
+	return nil
+}
+
+// serveFor runs serve on a fresh folder and returns the processor time it took in all.
+func serveFor(binary, dir, lineURL string, d time.Duration) (time.Duration, error) {
+	cmd := exec.Command(binary, "serve")
+	cmd.Env = append(os.Environ(), "SHIFTPOST_ADDR=127.0.0.1:0", "SHIFTPOST_BASE_URL=http://127.0.0.1:8080", "SHIFTPOST_DATA_DIR="+dir,
+		"LINE_CHANNEL_ACCESS_TOKEN=t", "LINE_CHANNEL_SECRET=s", "LINE_LOGIN_CHANNEL_ID=1234567890", "LINE_LIFF_ID=1234567890-AbcdEfgh",
+		"LINE_API_BASE_URL="+lineURL, "LINE_LIFF_BASE_URL="+lineURL, "LINE_LIFF_SDK_URL="+lineURL)
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	time.Sleep(d)
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return 0, err
+	}
+	if err := cmd.Wait(); err != nil {
+		return 0, err
+	}
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
+}
