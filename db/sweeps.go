@@ -11,14 +11,6 @@ import (
 	"shiftpost/db/roster"
 )
 
-// SweepRun says when a sweep last ran and what it did.
-type SweepRun struct {
-	Name    string
-	RanAt   time.Time
-	Handled int    // rows it moved
-	Error   string // empty if it went well
-}
-
 // RecordSweep notes that a sweep ran.
 func (s *Store) RecordSweep(ctx context.Context, name string, handled int, sweepErr error) error {
 	text := ""
@@ -34,12 +26,16 @@ func (s *Store) RecordSweep(ctx context.Context, name string, handled int, sweep
 }
 
 // SweepRuns lists the last run of each sweep, by name.
-func (s *Store) SweepRuns(ctx context.Context) ([]SweepRun, error) {
-	runs, err := list(ctx, s.read, func(r scanner) (x SweepRun, err error) {
+func (s *Store) SweepRuns(ctx context.Context) ([]roster.SweepRun, error) {
+	runs, err := sweepRuns(ctx, s.read)
+	return runs, wrap(err, "list sweeps")
+}
+
+func sweepRuns(ctx context.Context, q querier) ([]roster.SweepRun, error) {
+	return list(ctx, q, func(r scanner) (x roster.SweepRun, err error) {
 		err = r.Scan(&x.Name, scanInstant(&x.RanAt), &x.Handled, &x.Error)
 		return x, err
 	}, `SELECT name, ran_at, handled, error FROM sweeps ORDER BY name`)
-	return runs, wrap(err, "list sweeps")
 }
 
 // doneJobsKept is how long finished jobs stay to be looked at.
