@@ -133,20 +133,10 @@ func (s *Store) endHoldsByProof(t *tx) error {
 	return nil
 }
 
-// HeldWork is what one hold keeps back.
-type HeldWork struct {
-	Publications int  // announcements that wait and go at its end
-	Notices      int  // notices that wait and go at its end
-	Again        int  // notices that failed by it and are queued again at its end
-	Offered      int  // deliveries that failed by it and are left for a person to retry
-	Messages     int  // what goes at its end costs at most
-	Blocked      bool // another hold keeps the same back: nothing goes yet
-}
-
 // HeldWork says what a hold keeps back now and what its end sends; what is no longer wanted then is not sent. The end
 // of the clock's hold by a person makes every waiting delivery due, that of another hold lets go what is due.
-func (s *Store) HeldWork(ctx context.Context, h roster.Hold) (HeldWork, error) {
-	var w HeldWork
+func (s *Store) HeldWork(ctx context.Context, h roster.Hold) (roster.HeldWork, error) {
+	var w roster.HeldWork
 	err := s.inReadTx(ctx, func(t *tx) error {
 		err := t.row(`SELECT count(d.publication_id), count(d.shift_id), coalesce(sum(coalesce(g.line_member_count, 1)), 0)
 			FROM deliveries d LEFT JOIN groups g ON g.id = d.group_id

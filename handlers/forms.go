@@ -43,8 +43,11 @@ func (f *form) refuse(field, sentence string) { f.errors.Add(field, sentence) }
 
 // text returns a field of one line: spaces around it gone, any white space within, full-width too, one space, and no
 // characters that cannot be seen.
-func (f *form) text(field string) string {
-	s := strings.ToValidUTF8(f.values.Get(field), "")
+func (f *form) text(field string) string { return oneLine(f.values.Get(field)) }
+
+// oneLine is what form.text makes of what was typed.
+func oneLine(typed string) string {
+	s := strings.ToValidUTF8(typed, "")
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return ' '
@@ -85,6 +88,15 @@ func (f *form) optionalNumber(field, label string, least, most int) int {
 		return 0
 	}
 	return f.number(field, label, least, most)
+}
+
+// count returns a number that a hidden field sent, -1 if it is none.
+func (f *form) count(field string) int {
+	n, err := strconv.Atoi(f.values.Get(field))
+	if err != nil {
+		return -1
+	}
+	return n
 }
 
 // times returns a time range as people type it: 17:00–21:30, 22-25.

@@ -106,10 +106,15 @@ func (s *Site) showCannotPublish(c echo.Context, status int, p db.Preview) error
 		if v.Delivery, err = s.newestDelivery(ctx, p.Newest.ID); err != nil {
 			return err
 		}
+		again, err := s.resend(ctx, p.Group, *p.Newest, v.Delivery)
+		if err != nil {
+			return err
+		}
+		v.Resend = &again
 	}
 	return s.render(c, screen{
 		status: status,
-		page:   views.Page{Title: text.T(ctx, "publications.title", "Month", text.MonthAlone(ctx, p.Month)), Place: views.PlacePublish, Month: p.Month},
+		page:   views.Page{Title: text.T(ctx, "publications.title", "Month", text.MonthAlone(ctx, p.Month)), Place: views.PlacePublish, Month: p.Month, Styles: []string{"delivery.css"}},
 		body:   views.CannotPublishPage(v),
 	})
 }
@@ -176,12 +181,18 @@ func (s *Site) publication(c echo.Context) (roster.Publication, error) {
 
 // showPublication shows what was published and how it was sent.
 func (s *Site) showPublication(c echo.Context) error {
+	return s.showPublicationAs(c, http.StatusOK, "")
+}
+
+// showPublicationAs shows the publication that an address names; refusal says why what an admin just wanted was not
+// done.
+func (s *Site) showPublicationAs(c echo.Context, status int, refusal string) error {
 	p, err := s.publication(c)
 	if err != nil {
 		return err
 	}
 	ctx := c.Request().Context()
-	v := views.Published{Publication: p, Location: s.loc}
+	v := views.Published{Publication: p, Refusal: refusal, Location: s.loc}
 	if v.Group, err = s.store.Group(ctx, p.GroupID); err != nil {
 		return err
 	}
@@ -192,6 +203,16 @@ func (s *Site) showPublication(c echo.Context) error {
 		v.Pictures = append(v.Pictures, views.Picture{Image: image, URL: views.PublicationPath(p.ID) + "/pages/" + strconv.Itoa(image.Page)})
 	}
 	if v.Deliveries, err = s.store.PublicationDeliveries(ctx, p.ID); err != nil {
+		return err
+	}
+	if nothingNew(c, v.Seen()) {
+		return c.NoContent(http.StatusNoContent)
+	}
+	var newest *roster.Delivery
+	if len(v.Deliveries) > 0 {
+		newest = &v.Deliveries[0]
+	}
+	if v.Resend, err = s.resend(ctx, v.Group, p, newest); err != nil {
 		return err
 	}
 	if v.By, err = s.adminName(ctx, p.PublishedBy); err != nil {
@@ -208,9 +229,95 @@ func (s *Site) showPublication(c echo.Context) error {
 		v.Newer = &newest
 	}
 	return s.render(c, screen{
-		page: views.Page{Title: views.PublicationTitle(ctx, p), Place: views.PlacePublish, Month: p.Month, Styles: []string{"publication.css"}},
-		body: views.PublicationPage(v),
+		status:   status,
+		page:     views.Page{Title: views.PublicationTitle(ctx, p), Place: views.PlacePublish, Month: p.Month, Styles: []string{"publication.css", "delivery.css"}},
+		body:     views.PublicationPage(v),
+		fragment: views.PublicationDeliveries(v),
 	})
+}
+
+// resend says what sending a publication again would do; newest is its newest delivery, nil if it has none.
+func (s *Site) resend(ctx context.Context, g roster.Group, p roster.Publication, newest *roster.Delivery) (views.Resend, error) {
+	plan, err := s.store.PlanResend(ctx, p.ID)
+	v := views.Resend{
+		Publication: p, LastDeliveryID: plan.LastDeliveryID, Messages: plan.Messages, First: plan.First, Arrived: plan.Arrived, ArrivedAt: plan.ArrivedAt,
+		LiveID: plan.LiveID, Refusal: plan.Refusal, Location: s.loc,
+	}
+	if newest != nil && newest.State == roster.Failed && newest.ID == plan.LastDeliveryID && (newest.LINEID == "" || newest.LINEID == g.LINEGroupID) &&
+		!roster.KeyExpired(s.clock.Now(), newest.KeyFirstTryAt, s.store.DeliveryOptions().RetryKeyTTL) {
+		v.FailedID = newest.ID
+	}
+	return v, err
+}
+
+// newPublicationDelivery asks before a publication that arrived, or may have, is sent again. One that needs no question
+// is shown as it is.
+func (s *Site) newPublicationDelivery(c echo.Context) error {
+	return s.askResend(c, http.StatusOK)
+}
+
+func (s *Site) askResend(c echo.Context, status int) error {
+	p, err := s.publication(c)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	g, err := s.store.Group(ctx, p.GroupID)
+	if err != nil {
+		return err
+	}
+	v, err := s.resend(ctx, g, p, nil)
+	if err != nil {
+		return err
+	}
+	if !v.AsksFirst() {
+		return redirect(c, views.PublicationPath(p.ID))
+	}
+	q := views.ResendQuestion(ctx, v)
+	return s.render(c, screen{
+		status: status,
+		page:   views.Page{Title: q.Title, Place: views.PlacePublish, Month: p.Month, Styles: []string{"delivery.css"}},
+		body:   views.QuestionPage(q, views.PublicationCrumbs(ctx, p, q.Yes)),
+	})
+}
+
+// createPublicationDelivery sends a publication to its group again, or for the first time when the group had no LINE
+// before.
+func (s *Site) createPublicationDelivery(c echo.Context) error {
+	publicationID, err := idParam(c, "publication")
+	if err != nil {
+		return err
+	}
+	f, err := readForm(c)
+	if err != nil {
+		return err
+	}
+	admin, _ := auth.Admin(f.ctx)
+	deliveryID, err := s.store.Resend(f.ctx, db.ResendInput{PublicationID: publicationID, AdminID: admin.ID, LastDeliveryID: f.id("last_delivery"), Confirmed: f.checked("confirmed")})
+	var unwanted *db.NotWantedError
+	switch {
+	case err == nil:
+		s.wake()
+		return redirect(c, views.DeliveryPath(deliveryID))
+	case errors.Is(err, db.ErrLive):
+		// Pressed twice, or by two admins: one is enough.
+		plan, err := s.store.PlanResend(f.ctx, publicationID)
+		if err != nil {
+			return err
+		}
+		s.flash(c, ui.Attention, text.T(f.ctx, "publications.resend.began"))
+		if plan.LiveID == 0 {
+			return redirect(c, views.PublicationPath(publicationID))
+		}
+		return redirect(c, views.DeliveryPath(plan.LiveID))
+	case errors.Is(err, db.ErrEdited):
+		return s.showPublicationAs(c, http.StatusConflict, text.T(f.ctx, "publications.resend.edited"))
+	case errors.As(err, &unwanted):
+		return s.showPublicationAs(c, http.StatusConflict, views.ResendRefusal(f.ctx, unwanted.Code))
+	case errors.Is(err, db.ErrMayHaveArrived):
+		return s.askResend(c, http.StatusConflict)
+	}
+	return err
 }
 
 // showPublicationPage answers a picture that was published.

@@ -87,9 +87,20 @@ func (s *Site) forAdmins() []route {
 		{http.MethodGet, "/publications/:publication", s.showPublication},
 		{http.MethodGet, "/publications/:publication/pages/:page", s.showPublicationPage},
 		{http.MethodGet, "/publications/:publication/receipts", s.listReceipts},
+		{http.MethodGet, "/publications/:publication/deliveries/new", s.newPublicationDelivery},
+		{http.MethodPost, "/publications/:publication/deliveries", s.createPublicationDelivery},
 
 		{http.MethodGet, "/deliveries", s.listDeliveries},
 		{http.MethodGet, "/deliveries/:delivery", s.showDelivery},
+		{http.MethodDelete, "/deliveries/:delivery", s.deleteDelivery},
+		{http.MethodDelete, "/deliveries/:delivery/wait", s.deleteWait},
+		{http.MethodGet, "/deliveries/:delivery/retries/new", s.newRetry},
+		{http.MethodPost, "/deliveries/:delivery/retries", s.createRetry},
+		{http.MethodGet, "/retries/new", s.newRetries},
+		{http.MethodPost, "/retries", s.createRetries},
+
+		{http.MethodGet, "/channel", s.showChannel},
+		{http.MethodDelete, "/channel/holds/:cause", s.deleteHold},
 	}
 }
 

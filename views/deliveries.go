@@ -1,6 +1,7 @@
 package views
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -91,11 +92,14 @@ type Delivery struct {
 	Shift          roster.Shift       // notices: as it is now
 	Classroom      roster.Classroom   // notices: the shift's
 	By             string             // the admin who made it, empty when the program did
-	Holds          []roster.Hold      // why pushes of its kind wait now
+	Holds          []Hold             // why pushes of its kind wait now
 	Attempts       []roster.Attempt   // the newest first
 	Events         []DeliveryEvent    // the newest first
 	MayHaveArrived bool               // a try of it is open or ended without a known answer
 	Dead           bool               // its job is a dead letter
+	Unwanted       roster.Code        // failed: why a retry is refused, empty if it is not
+	Revives        int                // number of the version whose announcement comes back when this one is called off, 0 if none does
+	Refusal        string             // why what an admin just wanted was not done, as a whole sentence; empty if it was
 	Now            time.Time
 	Location       *time.Location
 	RetryBase      time.Duration // wait after the first try; doubles with each
@@ -112,7 +116,7 @@ type DeliveryEvent struct {
 
 // Seen tells one look of the page from another: whoever saw the same has nothing new to see.
 func (d Delivery) Seen() string {
-	return fmt.Sprintf("%d-%s-%d-%d-%d", d.UpdatedAt.UnixMilli(), d.State, len(d.Attempts), len(d.Events), len(d.Holds))
+	return fmt.Sprintf("%d-%s-%d-%d-%s", d.UpdatedAt.UnixMilli(), d.State, len(d.Attempts), len(d.Events), seenHolds(d.Holds))
 }
 
 // headline answers whether the message arrived.
@@ -128,15 +132,18 @@ func (d Delivery) headline(ctx context.Context) headline {
 	switch d.State {
 	case roster.Pending:
 		return headline{"panel-state-attention", ui.IconPending, text.T(ctx, "deliveries.headline.pending"),
-			CodeReason(ctx, d.Code), text.T(ctx, "deliveries.next_at", "Time", d.clock(d.NextAttemptAt))}
+			CodeReason(ctx, d.Code), text.T(ctx, "deliveries.next_at", "Time", d.moment(ctx, d.NextAttemptAt))}
 	case roster.Processing:
 		return headline{"", ui.IconSending, text.T(ctx, "deliveries.headline.processing"), text.T(ctx, "deliveries.headline.processing_text"), ""}
 	case roster.Sent:
-		return headline{"panel-state-done", ui.IconDone, text.T(ctx, "deliveries.headline.sent", "Time", d.clock(d.FinishedAt)), d.sentText(ctx), ""}
+		return headline{"panel-state-done", ui.IconDone, text.T(ctx, "deliveries.headline.sent", "Time", d.moment(ctx, d.FinishedAt)), d.sentText(ctx), ""}
 	case roster.Failed:
 		h := headline{"panel-state-failed", ui.IconFailed, text.T(ctx, "deliveries.headline.failed"), CodeReason(ctx, d.Code), CodeNext(ctx, d.Code)}
 		if d.MayHaveArrived {
 			h.Title = text.T(ctx, "deliveries.headline.failed_unknown")
+		}
+		if d.Unwanted != "" {
+			h.Next = CodeNext(ctx, d.Unwanted)
 		}
 		return h
 	case roster.Canceled:
@@ -149,7 +156,10 @@ func (d Delivery) headline(ctx context.Context) headline {
 	if d.held() {
 		return headline{"panel-state-attention", ui.IconWaiting, text.T(ctx, "deliveries.headline.held"), text.T(ctx, "deliveries.headline.held_text"), ""}
 	}
-	if !retries(d.Delivery) {
+	switch {
+	case !retries(d.Delivery) && d.waiting() > 0:
+		return headline{"", ui.IconWaiting, text.T(ctx, "deliveries.headline.undo"), text.T(ctx, "deliveries.headline.undo_text"), ""}
+	case !retries(d.Delivery):
 		return headline{"", ui.IconWaiting, text.T(ctx, "deliveries.headline.queued"), text.T(ctx, "deliveries.headline.queued_text"), ""}
 	}
 	h := headline{"", ui.IconWaiting, text.T(ctx, "deliveries.headline.queued_again"), text.T(ctx, "deliveries.headline.interrupted_text"), ""}
@@ -175,10 +185,7 @@ func (d Delivery) sentText(ctx context.Context) string {
 	return ""
 }
 
-// clock writes an instant of the page: 14:47:13, and of another day 1/9(土) 14:47.
-func (d Delivery) clock(t time.Time) string { return text.ClockSeconds(t, d.Location) }
-
-// moment writes an instant with its day unless that is the present one.
+// moment writes an instant of the page: 14:47:13, and of another day 1/9(土) 14:47.
 func (d Delivery) moment(ctx context.Context, t time.Time) string {
 	return shortMoment(ctx, t, d.Now, d.Location)
 }
@@ -238,13 +245,13 @@ type step struct {
 func (d Delivery) plan(ctx context.Context) []step {
 	var steps []step
 	for _, t := range d.spent() {
-		s := step{Number: len(steps) + 1, Time: d.clock(t.at)}
+		s := step{Number: len(steps) + 1, Time: d.moment(ctx, t.at)}
 		s.Class, s.Icon, s.Note = t.look(ctx)
 		steps = append(steps, s)
 	}
 	next := d.NextAttemptAt
 	if d.State == roster.Processing && len(steps) < roster.MaxLadderTries {
-		steps = append(steps, step{len(steps) + 1, "next", ui.IconSending, d.clock(d.Attempts[0].StartedAt), text.T(ctx, "deliveries.state.processing")})
+		steps = append(steps, step{len(steps) + 1, "next", ui.IconSending, d.moment(ctx, d.Attempts[0].StartedAt), text.T(ctx, "deliveries.state.processing")})
 		next = d.Attempts[0].StartedAt
 	} else if d.State.Live() && len(steps) < roster.MaxLadderTries {
 		steps = append(steps, step{len(steps) + 1, "next", ui.IconWaiting, d.moment(ctx, next), text.T(ctx, "deliveries.plan.next")})
@@ -423,6 +430,8 @@ func eventEntry(ctx context.Context, e DeliveryEvent) entry {
 		icon = ui.IconCanceled
 	case "enqueue_failed", "compose_failed", "expired":
 		class, icon = "failed", ui.IconFailed
+	case "retried", "new_key", "hurried":
+		icon = ui.IconRetry
 	}
 	v := entry{At: e.At, Class: class, Icon: icon, Title: text.T(ctx, "deliveries.event."+e.Event)}
 	switch {
@@ -458,25 +467,62 @@ func shiftSubject(ctx context.Context, w roster.Work, classroom string) string {
 	return text.ShortDate(ctx, w.Date) + " " + text.Range(ctx, w.Times) + " " + classroom
 }
 
+// DeliveryCrumbs is the way to what is asked about a delivery.
+func DeliveryCrumbs(ctx context.Context, d Delivery) []ui.Crumb {
+	return []ui.Crumb{
+		{Label: text.T(ctx, "deliveries.list"), Href: "/deliveries"},
+		{Label: d.subject(ctx), Href: DeliveryPath(d.ID)},
+		{Label: text.T(ctx, "deliveries.can.retry_uncounted")},
+	}
+}
+
+// RetryCrumbs is the way to what is asked about all deliveries that failed with a code.
+func RetryCrumbs(ctx context.Context, c roster.Code) []ui.Crumb {
+	return []ui.Crumb{
+		{Label: text.T(ctx, "deliveries.list"), Href: "/deliveries"},
+		{Label: text.T(ctx, "deliveries.state.failed"), Href: DeliveryList{Show: Shown(roster.Failed), Code: c}.query()},
+		{Label: text.T(ctx, "deliveries.can.retry_uncounted")},
+	}
+}
+
+// KnownCode reports whether there are words for a code.
+func KnownCode(c roster.Code) bool { return slices.Contains(roster.Codes, c) || httpStatus(c) >= 300 }
+
 // DeliveryTitle is the title of a delivery's page.
 func DeliveryTitle(ctx context.Context, d roster.Delivery) string {
 	return text.T(ctx, "deliveries.title."+string(d.Kind))
 }
 
+// Shown is which deliveries one of the list's chips shows: those in a state, or one of these.
+type Shown string
+
+// The chips beside those of the states.
+const (
+	ShownAll     Shown = ""
+	ShownUnknown Shown = "unknown" // may have arrived although they are not sent
+	ShownDead    Shown = "dead"    // dead letters
+)
+
+// ShownChips lists the chips in their order: what somebody must look at first, then what moves, then what is over.
+var ShownChips = []Shown{ShownAll, Shown(roster.Failed), Shown(roster.Queued), Shown(roster.Pending), Shown(roster.Processing), ShownUnknown, ShownDead, Shown(roster.Sent), Shown(roster.Canceled)}
+
 // DeliveryList is the list of deliveries with what it was narrowed by.
 type DeliveryList struct {
-	Rows     []DeliveryLine
-	Counts   map[roster.DeliveryState]int // unfinished ones
-	State    roster.DeliveryState
-	Kind     roster.DeliveryKind
-	Month    roster.Month
-	Code     roster.Code
-	Months   []roster.Month // to choose from
-	Holds    []roster.Hold  // why pushes wait now
-	Before   int64          // the page begins after this id; 0 is the first page
-	More     bool           // there are older ones
-	Now      time.Time
-	Location *time.Location
+	Rows        []DeliveryLine
+	Counts      map[Shown]int       // of unfinished ones
+	Reasons     map[roster.Code]int // of the failed ones that a retry could still send
+	Show        Shown
+	Kind        roster.DeliveryKind
+	Month       roster.Month
+	Code        roster.Code
+	Teacher     string
+	Months      []roster.Month // to choose from
+	Holds       []Hold         // why pushes wait now
+	Before      int64          // the page begins after this id; 0 is the first page
+	More        bool           // there are older ones
+	Now         time.Time
+	Location    *time.Location
+	RetryKeyTTL time.Duration // how long LINE knows a retry key
 }
 
 // DeliveryLine is one delivery of the list.
@@ -488,8 +534,10 @@ type DeliveryLine struct {
 	Teacher   string       // notices
 	Work      roster.Work  // notices: the shift as it is now
 	Classroom string       // notices: the shift's
+	Messages  int          // what sending it costs, 0 if that is not known
 	Attempts  int
-	Unknown   bool // it may have arrived although it is not sent
+	Unknown   bool        // it may have arrived although it is not sent
+	Unwanted  roster.Code // failed: why a retry is refused, empty if it is not
 }
 
 // query writes the list's address with some of its parts replaced, by name and value; an empty value leaves a part out.
@@ -503,10 +551,11 @@ func (l DeliveryList) query(pairs ...string) string {
 			q.Set(name, value)
 		}
 	}
-	set("state", string(l.State))
+	set("state", string(l.Show))
 	set("kind", string(l.Kind))
 	set("month", l.monthValue())
 	set("code", string(l.Code))
+	set("teacher", l.Teacher)
 	for i := 0; i+1 < len(pairs); i += 2 {
 		set(pairs[i], pairs[i+1])
 	}
@@ -536,21 +585,50 @@ func (l DeliveryList) Seen() string {
 			newest = r.UpdatedAt
 		}
 	}
-	for _, h := range l.Holds {
-		if h.Since.After(newest) {
-			newest = h.Since
-		}
-	}
 	first := int64(0)
 	if len(l.Rows) > 0 {
 		first = l.Rows[0].ID
 	}
-	return fmt.Sprintf("%d-%d-%d-%d", newest.UnixMilli(), first, len(l.Rows), len(l.Holds))
+	seen := fmt.Sprintf("%d-%d-%d-%s", newest.UnixMilli(), first, len(l.Rows), seenHolds(l.Holds))
+	for _, chip := range ShownChips {
+		seen += "-" + strconv.Itoa(l.Counts[chip])
+	}
+	return seen
 }
 
 // narrowed reports whether anything narrows the list.
 func (l DeliveryList) narrowed() bool {
-	return l.State != "" || l.Kind != "" || l.Month != (roster.Month{}) || l.Code != ""
+	return l.Show != ShownAll || l.Kind != "" || l.Month != (roster.Month{}) || l.Code != "" || l.Teacher != ""
+}
+
+// chipMark is the mark and the word of a chip.
+func chipMark(ctx context.Context, s Shown) (ui.IconName, string) {
+	switch s {
+	case ShownUnknown:
+		return ui.IconUnknown, text.T(ctx, "deliveries.state.unknown")
+	case ShownDead:
+		return ui.IconFailed, text.T(ctx, "deliveries.state.dead")
+	}
+	m := deliveryMark(ctx, roster.Delivery{State: roster.DeliveryState(s)})
+	return m.Icon, m.Word
+}
+
+// reasons lists why deliveries failed that a retry could still send, the most frequent first. A list that is narrowed
+// to one reason names that alone, and one that does not show failed deliveries none.
+func (l DeliveryList) reasons() []roster.Code {
+	if l.Show != Shown(roster.Failed) && l.Show != ShownDead {
+		return nil
+	}
+	var codes []roster.Code
+	for c, n := range l.Reasons {
+		if n > 0 && (l.Code == "" || l.Code == c) {
+			codes = append(codes, c)
+		}
+	}
+	slices.SortFunc(codes, func(a, b roster.Code) int {
+		return cmp.Or(cmp.Compare(l.Reasons[b], l.Reasons[a]), cmp.Compare(a, b))
+	})
+	return codes
 }
 
 func (l DeliveryList) kindOptions(ctx context.Context) []ui.Option {
@@ -590,6 +668,8 @@ func (l DeliveryList) reason(ctx context.Context, r DeliveryLine) string {
 		words = CodeReason(ctx, r.Code)
 	}
 	switch {
+	case r.State == roster.Failed && r.Unwanted != "":
+		words += RetryRefusal(ctx, r.Unwanted)
 	case r.Unknown && !r.State.Live():
 		words += text.T(ctx, "deliveries.may_have_arrived")
 	case r.State == roster.Sent && r.Attempts > 1:
@@ -642,4 +722,12 @@ func (l DeliveryList) pager(ctx context.Context) ui.PagerProps {
 		p.NextHref = l.query("before", itoa(l.Rows[len(l.Rows)-1].ID))
 	}
 	return p
+}
+
+// retryable reports whether a row can be sent again.
+func (r DeliveryLine) retryable() bool { return r.State == roster.Failed && r.Unwanted == "" }
+
+// asksFirst reports whether a row's retry could post a second time, so that a person must be asked.
+func (l DeliveryList) asksFirst(r DeliveryLine) bool {
+	return r.Unknown && roster.KeyExpired(l.Now, r.KeyFirstTryAt, l.RetryKeyTTL)
 }

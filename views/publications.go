@@ -3,6 +3,7 @@ package views
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -164,6 +165,7 @@ type CannotPublish struct {
 	Month    roster.Month
 	Newest   *roster.Publication // shows the same; nil if there is nothing to publish
 	Delivery *roster.Delivery    // the newest of it, nil if there is none
+	Resend   *Resend             // what sending it again would do, nil if there is nothing to publish
 	Drafts   int
 }
 
@@ -176,7 +178,122 @@ type Published struct {
 	Receipts    Receipts
 	Deliveries  []roster.Delivery // the newest first
 	Newer       *roster.Publication
+	Resend      Resend
+	Refusal     string // why what an admin just wanted was not done, as a whole sentence; empty if it was
 	Location    *time.Location
+}
+
+// Seen tells one look of how the publication was sent from another.
+func (p Published) Seen() string {
+	seen := ""
+	for _, d := range p.Deliveries {
+		seen += fmt.Sprintf("%d-%d-", d.ID, d.UpdatedAt.UnixMilli())
+	}
+	return seen
+}
+
+// live reports whether a delivery of it may still change by itself.
+func (p Published) live() bool {
+	return slices.ContainsFunc(p.Deliveries, func(d roster.Delivery) bool { return d.State.Live() })
+}
+
+// Resend is what sending a publication again would do, or why it cannot be done.
+type Resend struct {
+	Publication    roster.Publication
+	LastDeliveryID int64            // the newest delivery of the group's month, which the form sends back
+	Messages       int              // what it costs, 0 if that is not known
+	First          bool             // it was never announced
+	Arrived        roster.Certainty // an earlier one was sent, or may have been; empty if neither
+	ArrivedAt      time.Time
+	LiveID         int64       // the delivery of the month that is on its way, 0 if none is
+	FailedID       int64       // the delivery of it that failed and can be retried with its own key, 0 if none
+	Refusal        roster.Code // why it is not wanted; empty if it is
+	Location       *time.Location
+}
+
+// ResendRefusal says why a publication is not sent again.
+func ResendRefusal(ctx context.Context, c roster.Code) string {
+	return text.T(ctx, "publications.resend.refused."+string(c))
+}
+
+// AsksFirst reports whether it arrived, or may have, so that a person must be asked.
+func (r Resend) AsksFirst() bool { return r.possible() && r.Arrived != "" }
+
+// possible reports whether it can be sent now.
+func (r Resend) possible() bool { return r.Refusal == "" && r.LiveID == 0 }
+
+// PublicationCrumbs is the way to what is done with a publication.
+func PublicationCrumbs(ctx context.Context, p roster.Publication, what string) []ui.Crumb {
+	return []ui.Crumb{
+		{Label: text.T(ctx, "publications.list"), Href: GroupPublicationsPath(p.GroupID)},
+		{Label: publicationTitle(ctx, p), Href: PublicationPath(p.ID)},
+		{Label: what},
+	}
+}
+
+// NewDeliveryPath is the address of the page that asks before a publication is sent again.
+func NewDeliveryPath(publicationID int64) string {
+	return PublicationPath(publicationID) + "/deliveries/new"
+}
+
+// button names what is sent and what it costs.
+func (r Resend) button(ctx context.Context) string {
+	switch {
+	case r.First && r.Messages > 0:
+		return text.N(ctx, "publications.resend.first", r.Messages)
+	case r.First:
+		return text.T(ctx, "publications.resend.first_uncounted")
+	case r.Messages > 0:
+		return text.N(ctx, "publications.resend.again", r.Messages)
+	}
+	return text.T(ctx, "publications.resend.again_uncounted")
+}
+
+// why says why it cannot be sent now, empty if it can.
+func (r Resend) why(ctx context.Context) string {
+	switch {
+	case r.Refusal != "":
+		return ResendRefusal(ctx, r.Refusal)
+	case r.LiveID != 0:
+		return text.T(ctx, "publications.resend.live")
+	}
+	return ""
+}
+
+// note says what it means.
+func (r Resend) note(ctx context.Context) string {
+	switch {
+	case r.First:
+		return text.T(ctx, "publications.resend.first_note")
+	case r.Arrived != "":
+		return text.T(ctx, "publications.resend.arrived_note")
+	}
+	return ""
+}
+
+// fields are what its form sends along.
+func (r Resend) fields() []HiddenField {
+	return []HiddenField{{"last_delivery", itoa(r.LastDeliveryID)}}
+}
+
+// ResendQuestion asks before a publication that arrived, or may have, is sent again.
+func ResendQuestion(ctx context.Context, r Resend) Question {
+	q := Question{
+		ID: "resend", Title: text.T(ctx, "publications.resend.question", "Number", r.Publication.Number), Action: PublicationPath(r.Publication.ID) + "/deliveries",
+		Fields: append(r.fields(), HiddenField{"confirmed", "true"}), Yes: text.T(ctx, "publications.resend.yes_uncounted"), Working: text.T(ctx, "publications.resend.sending"),
+		Danger: true, No: text.T(ctx, "retries.no"), Back: PublicationPath(r.Publication.ID),
+	}
+	key := "publications.resend.sent_at"
+	if r.Arrived == roster.Maybe {
+		key = "publications.resend.maybe_at"
+	}
+	q.Lead = text.T(ctx, key, "Moment", text.Moment(ctx, r.ArrivedAt, r.Location))
+	q.Facts = []string{text.T(ctx, "publications.resend.twice")}
+	if r.Messages > 0 {
+		q.Yes = text.N(ctx, "publications.resend.yes", r.Messages)
+		q.Facts = append(q.Facts, text.N(ctx, "retries.cost", r.Messages))
+	}
+	return q
 }
 
 // PublicationList is a group's publications by month.

@@ -14,6 +14,9 @@ const (
 	HoldClock        HoldCause = "clock"         // the clock is behind the newest row: it catches up, or a person resumes
 )
 
+// HoldCauses lists all causes.
+var HoldCauses = []HoldCause{HoldUnauthorized, HoldForbidden, HoldRateLimit, HoldMonthlyLimit, HoldClock}
+
 // Hold is a cause for which pushes wait now.
 type Hold struct {
 	Cause      HoldCause
@@ -22,6 +25,16 @@ type Hold struct {
 	Notices    bool      // notices wait too, not publications alone
 	Needed     int       // monthly limit: messages that what met it costs
 	DeliveryID int64     // what met it; 0 for the clock
+}
+
+// HeldWork is what one hold keeps back.
+type HeldWork struct {
+	Publications int  // announcements that wait and go at its end
+	Notices      int  // notices that wait and go at its end
+	Again        int  // notices that failed by it and are queued again at its end
+	Offered      int  // deliveries that failed by it and are left for a person to retry
+	Messages     int  // what goes at its end costs at most
+	Blocked      bool // another hold keeps the same back: nothing goes yet
 }
 
 // The pace of looking whether a hold can end, and the bounds of a rate limit's.

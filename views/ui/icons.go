@@ -47,6 +47,7 @@ const (
 	IconArrow     IconName = "arrow" // before → after
 	IconPutAway   IconName = "put-away"
 	IconBringBack IconName = "bring-back"
+	IconRetry     IconName = "retry" // once more: the arrow of sending at rest
 )
 
 // icons are drawn on a 24 grid with a stroke of 2 and round ends.
@@ -83,6 +84,7 @@ var icons = map[IconName]string{
 	IconUndo:      `<path d="M8.5 4.5 4 9l4.5 4.5"/><path d="M4 9h10a5.5 5.5 0 0 1 0 11h-4"/>`,
 	IconArrow:     `<path d="M4 12h15.5m-5.5-6 6 6-6 6"/>`,
 	IconPutAway:   `<path d="M3 4.5h18v4H3zM4.5 8.5v11h15v-11"/><path d="M9.5 12.5h5"/>`,
+	IconRetry:     `<path d="M20.5 12a8.5 8.5 0 1 1-2.6-6.1L20.5 8"/><path d="M20.5 3.5V8H16"/>`,
 	IconBringBack: `<path d="M4.5 12.5v8h15v-8"/><path d="M12 15V3.5m-4.5 4.3L12 3.3l4.5 4.5"/>`,
 }
 
