@@ -13,22 +13,34 @@ import (
 
 	"shiftpost/db"
 	"shiftpost/db/files"
+	"shiftpost/jobs/line"
 )
 
 // Names of the sweeps, as the store records them and the command line takes them.
 const (
 	SweepReminders = db.SweepReminders
 	SweepRecovery  = "recovery"
+	SweepQuota     = "quota"
 )
 
 // quarterHours is when the reminder sweep runs, on the school's clock. Reminders are due roster.ReminderSlack, which is
 // as long as its pace, before their lead, so that none is late.
 const quarterHours = "0,15,30,45 * * * *"
 
+// hourly is when the quota is asked for: at the month's start too, when it begins anew.
+const hourly = "0 * * * *"
+
+// meter is what the quota sweep needs of LINE.
+type meter interface {
+	Quota(ctx context.Context) (line.Quota, error)
+	Consumption(ctx context.Context) (int, error)
+}
+
 // SweepOptions say what the sweeps work on.
 type SweepOptions struct {
 	Store  *db.Store
 	Files  *files.Store
+	LINE   meter           // nil: nobody asks for the quota
 	Clock  clockwork.Clock // nil: the real one
 	Every  time.Duration   // pace of the recovery sweep; 0: 15 minutes
 	Wake   func()          // tells the runner that jobs were written; nil: nobody
@@ -72,14 +84,19 @@ func (s *Sweeps) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("schedule sweeps: %w", err)
 	}
-	for _, sweep := range []struct {
+	type scheduled struct {
 		name string
 		when gocron.JobDefinition
 		run  func(context.Context) (int, error)
-	}{
+	}
+	sweeps := []scheduled{
 		{SweepReminders, gocron.CronJob(quarterHours, false), s.Remind},
 		{SweepRecovery, gocron.DurationJob(s.o.Every), s.Recover},
-	} {
+	}
+	if s.o.LINE != nil {
+		sweeps = append(sweeps, scheduled{SweepQuota, gocron.CronJob(hourly, false), s.ReadQuota})
+	}
+	for _, sweep := range sweeps {
 		_, err := scheduler.NewJob(sweep.when, gocron.NewTask(func() { s.log(sweep.name)(sweep.run(ctx)) }),
 			gocron.WithName(sweep.name), gocron.WithStartAt(gocron.WithStartImmediately()))
 		if err != nil {
@@ -125,6 +142,28 @@ func (s *Sweeps) Recover(ctx context.Context) (int, error) {
 	}
 	err = errors.Join(err, s.clean(ctx))
 	return n, errors.Join(err, s.o.Store.RecordSweep(ctx, SweepRecovery, n, err))
+}
+
+// ReadQuota asks LINE how many messages the month may have and has had, and keeps the answer. When LINE does not answer
+// it keeps the answer before and that it is old. It returns 1 when it learned something.
+func (s *Sweeps) ReadQuota(ctx context.Context) (int, error) {
+	n := 0
+	reading, err := s.askQuota(ctx)
+	if err == nil {
+		n, err = 1, s.o.Store.RecordQuota(ctx, reading)
+	} else if ctx.Err() == nil {
+		err = errors.Join(err, s.o.Store.RecordQuotaFailure(ctx))
+	}
+	return n, errors.Join(err, s.o.Store.RecordSweep(ctx, SweepQuota, n, err))
+}
+
+func (s *Sweeps) askQuota(ctx context.Context) (db.QuotaReading, error) {
+	quota, err := s.o.LINE.Quota(ctx)
+	if err != nil {
+		return db.QuotaReading{}, err
+	}
+	used, err := s.o.LINE.Consumption(ctx)
+	return db.QuotaReading{Limited: quota.Limited, Limit: quota.Value, Used: used}, err
 }
 
 func (s *Sweeps) clean(ctx context.Context) error {
