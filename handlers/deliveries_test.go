@@ -94,27 +94,26 @@ func TestDeliveryAnswersWhetherItArrived(t *testing.T) {
 	}
 }
 
+// asksFor is the address that a page asks for by itself, empty if it does not.
+func (a *answer) asksFor() string {
+	a.t.Helper()
+	_, after, _ := strings.Cut(a.body, `hx-get="`)
+	url, _, _ := strings.Cut(after, `"`)
+	return strings.ReplaceAll(url, "&amp;", "&")
+}
+
 func TestDeliveryPageFollowsOnlyWhatIsNew(t *testing.T) {
 	t.Parallel()
 	s, path := announced(t)
-	asks := func(a *answer) string {
-		t.Helper()
-		_, after, ok := strings.Cut(a.body, `hx-get="`)
-		if !ok {
-			return ""
-		}
-		url, _, _ := strings.Cut(after, `"`)
-		return strings.ReplaceAll(url, "&amp;", "&")
-	}
-	url := asks(s.get(path))
+	url := s.get(path).asksFor()
 	s.get(url, s.byHTMX()...).wantStatus(http.StatusNoContent)
 	s.get(url).wantStatus(http.StatusOK)
 	s.finish(fault)
-	next := asks(s.get(url, s.byHTMX()...).wantStatus(http.StatusOK).contains(`id="delivery"`, "再送を待っています", `<span id="delivery-said" hx-swap-oob="innerHTML">再送を待っています`).lacks("<html"))
+	next := s.get(url, s.byHTMX()...).wantStatus(http.StatusOK).contains(`id="delivery"`, "再送を待っています", `<span id="delivery-said" hx-swap-oob="innerHTML">再送を待っています`).lacks("<html").asksFor()
 	s.get(next, s.byHTMX()...).wantStatus(http.StatusNoContent)
 	s.Clock.Advance(2 * time.Minute)
 	s.send1()
-	if last := asks(s.get(next, s.byHTMX()...).wantStatus(http.StatusOK).contains("送信済")); last != "" {
+	if last := s.get(next, s.byHTMX()...).wantStatus(http.StatusOK).contains("送信済").asksFor(); last != "" {
 		t.Errorf("a delivery that ended still asks for %s", last)
 	}
 }
