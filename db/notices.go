@@ -41,15 +41,21 @@ func (s *Store) standing(t *tx, shiftID int64, teacher roster.Teacher) (roster.S
 			st.Works = append(st.Works, x.Work)
 		}
 	}
-	if st.Theirs && teacher.Linked() {
-		if st.Reminded, err = s.reminded(t, st, teacher.LINEUserID); err != nil {
-			return st, err
+	return st, nil
+}
+
+// weigh reads what only the choice of a notice asks for: what was done already. The check of one that is there can do
+// without.
+func (s *Store) weigh(t *tx, st *roster.Standing, teacher roster.Teacher) (err error) {
+	if st.Theirs && teacher.Linked() && !st.ReminderFrom(s.loc).After(t.now) {
+		if st.Reminded, err = s.reminded(t, *st, teacher.LINEUserID); err != nil {
+			return err
 		}
 	}
 	if st.Untrue() {
 		st.Answered, err = t.stands(st.Correcting(), st.Shift.ID, st.Shift.Version, teacher.LINEUserID)
 	}
-	return st, err
+	return err
 }
 
 // told reads what a LINE user was told about a shift and still counts.
@@ -85,6 +91,9 @@ func (s *Store) reminded(t *tx, st roster.Standing, lineID string) (bool, error)
 func (s *Store) settle(t *tx, shiftID int64, teacher roster.Teacher, firstEdit time.Time) (bool, error) {
 	st, err := s.standing(t, shiftID, teacher)
 	if err != nil {
+		return false, err
+	}
+	if err := s.weigh(t, &st, teacher); err != nil {
 		return false, err
 	}
 	kind, deadline := st.Need(t.now, s.loc)

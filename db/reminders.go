@@ -150,6 +150,9 @@ func (s *Store) missedReminders(ctx context.Context, now time.Time, today roster
 				return err
 			}
 			st, err := s.standing(t, w.shiftID, v)
+			if err == nil {
+				err = s.weigh(t, &st, v)
+			}
 			if err != nil || !st.Theirs || st.Reminded || !st.Shift.ChangedAt.Before(start) {
 				return err
 			}
