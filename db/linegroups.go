@@ -102,3 +102,15 @@ func (t *tx) copyToGroup(lineGroupID string) error {
 		(SELECT name, member_count, left_at FROM line_groups WHERE line_group_id = ?1) WHERE line_group_id = ?1`, lineGroupID)
 	return err
 }
+
+// Unannounced lists the newest publication of each month from that one on that the group's present LINE group was not
+// told of and is not about to be, the earliest month first.
+func (s *Store) Unannounced(ctx context.Context, groupID int64, from roster.Month) ([]roster.Publication, error) {
+	l, err := list(ctx, s.read, scanPublication, `SELECT `+publicationColumns+` FROM publications p JOIN groups g ON g.id = p.group_id
+		WHERE p.group_id = ? AND p.month >= ? AND g.line_group_id <> ''
+		AND p.number = (SELECT max(n.number) FROM publications n WHERE n.group_id = p.group_id AND n.month = p.month)
+		AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.publication_id = p.id
+			AND (d.state IN ('pending', 'queued', 'processing') OR (d.state = 'sent' AND d.line_id = g.line_group_id)))
+		ORDER BY p.month`, groupID, from.String())
+	return l, wrap(err, "list publications group %d was not told of", groupID)
+}

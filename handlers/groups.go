@@ -33,6 +33,9 @@ func (s *Site) listGroups(c echo.Context) error {
 	for _, room := range shelveClassrooms(classrooms).InUse {
 		l.Classrooms[room.GroupID]++
 	}
+	if l.New, err = s.newLINEGroups(ctx); err != nil {
+		return err
+	}
 	return s.render(c, screen{
 		page: views.Page{Title: text.T(ctx, "groups.title"), Place: views.PlaceSettings},
 		body: views.GroupListPage(l),

@@ -28,6 +28,7 @@ func (s *Site) public() []route {
 		{http.MethodDelete, "/session", s.deleteSession},
 		{http.MethodGet, "/sign-in-links/:token", s.showSignInLink},
 		{http.MethodPost, "/sign-in-links/:token", s.useSignInLink},
+		{http.MethodPost, webhookPath, s.receiveWebhook},
 	}
 }
 
@@ -45,6 +46,11 @@ func (s *Site) forAdmins() []route {
 		{http.MethodPut, "/groups/:group", s.updateGroup},
 		{http.MethodPost, "/groups/:group/archive", s.archiveGroup},
 		{http.MethodDelete, "/groups/:group/archive", s.restoreGroup},
+		{http.MethodGet, "/groups/:group/line-group", s.showGroupLINE},
+		{http.MethodPut, "/groups/:group/line-group", s.tieLINEGroup},
+		{http.MethodDelete, "/groups/:group/line-group", s.untieLINEGroup},
+		{http.MethodPost, "/groups/:group/line-group/test-messages", s.createTestMessage},
+		{http.MethodPost, "/line-groups/:line_group/dismissal", s.dismissLINEGroup},
 
 		{http.MethodGet, "/classrooms", s.listClassrooms},
 		{http.MethodGet, "/classrooms/new", s.newClassroom},
@@ -107,7 +113,7 @@ func (s *Site) forAdmins() []route {
 // sessionless reports whether a request is answered without looking at a session.
 func sessionless(path string) bool {
 	return path == "/healthz" || strings.HasPrefix(path, static.Prefix) || path == viewerPath || strings.HasPrefix(path, viewerPath+"/") ||
-		strings.HasPrefix(path, "/calendars/")
+		strings.HasPrefix(path, "/calendars/") || fromLINE(path)
 }
 
 func (s *Site) register() {

@@ -26,6 +26,7 @@ var publicRoutes = []string{
 	"DELETE /session",
 	"GET /sign-in-links/:token",
 	"POST /sign-in-links/:token",
+	"POST /webhook/line",
 	"GET /liff",
 	"GET /liff/*",
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -20,12 +21,14 @@ import (
 	"shiftpost/db/files"
 	"shiftpost/db/roster"
 	"shiftpost/handlers/auth"
+	"shiftpost/jobs/line"
 )
 
 // Options are what a site is made of.
 type Options struct {
 	Store    *db.Store
 	Auth     *auth.Auth
+	LINE     LINE            // asked while somebody waits; nil: LINE is not connected
 	Files    *files.Store    // the rendered pictures
 	Viewer   ViewerOptions   // how teachers get in from LINE
 	Renderer Renderer        // draws the pictures
@@ -34,6 +37,8 @@ type Options struct {
 	Location *time.Location  // the school's time zone; nil: UTC
 	BaseURL  string          // where browsers find the site: https://shift.example.jp
 	Logger   *slog.Logger    // nil: slog.Default()
+	// WebhookSecret is the channel secret that LINE signs its webhooks with; empty: none is taken for LINE's.
+	WebhookSecret string
 }
 
 // Site answers the requests of admins and teachers.
@@ -51,12 +56,17 @@ type Site struct {
 	log      *slog.Logger
 	echo     *echo.Echo
 
+	line          LINE
+	webhookSecret string
+	memberCheck   memberCheck
+	accountInfo   atomic.Pointer[line.BotInfo]
+
 	calendarKey []byte // signs the addresses of calendar files
 }
 
 // New makes a site. It starts nothing: it is an http.Handler.
 func New(o Options) *Site {
-	s := &Site{store: o.Store, auth: o.Auth, files: o.Files, viewer: o.Viewer, renderer: o.Renderer, wake: o.Wake, clock: o.Clock, loc: o.Location, baseURL: strings.TrimSuffix(o.BaseURL, "/"), log: o.Logger, calendarKey: []byte(rand.Text())}
+	s := &Site{store: o.Store, auth: o.Auth, files: o.Files, viewer: o.Viewer, renderer: o.Renderer, wake: o.Wake, clock: o.Clock, loc: o.Location, baseURL: strings.TrimSuffix(o.BaseURL, "/"), log: o.Logger, line: o.LINE, webhookSecret: o.WebhookSecret, calendarKey: []byte(rand.Text())}
 	if s.clock == nil {
 		s.clock = clockwork.NewRealClock()
 	}
@@ -76,7 +86,7 @@ func New(o Options) *Site {
 	// A proxy on this machine or on a private network may say for whom it asks; nobody else may.
 	s.echo.IPExtractor = echo.ExtractIPFromXFFHeader()
 	// From the outside in. What comes before the router may still change the method.
-	s.echo.Pre(s.logRequest, recoverPanic, s.secure, s.refuseOtherSites(), limitBody, overrideMethod)
+	s.echo.Pre(s.logRequest, recoverPanic, s.secure, skipFor(fromLINE, s.refuseOtherSites()), skipFor(fromLINE, limitBody), skipFor(fromLINE, overrideMethod))
 	s.echo.Use(skipFor(sessionless, s.auth.Load), skipFor(sessionless, s.auth.Identify))
 	s.register()
 	return s

@@ -26,6 +26,9 @@ const (
 	testPassword = "correct horse battery"
 )
 
+// testSecret signs LINE's webhooks in the tests.
+const testSecret = "8c570fa6dd201bb328f1c1eac23a96d8"
+
 // testHash is the hash of testPassword, made once.
 var testHash = auth.HashPassword(testPassword)
 
@@ -53,7 +56,7 @@ func newSite(t *testing.T) *testSite {
 		t.Fatal(err)
 	}
 	ts := &testSite{T: t, store: store, clock: clock, admin: admin, log: log}
-	ts.site = New(Options{Store: store, Auth: a, Clock: clock, Location: dbtest.Tokyo, BaseURL: "http://127.0.0.1", Logger: logger})
+	ts.site = New(Options{Store: store, Auth: a, Clock: clock, Location: dbtest.Tokyo, BaseURL: "http://127.0.0.1", Logger: logger, WebhookSecret: testSecret})
 	server := httptest.NewServer(ts.site)
 	t.Cleanup(server.Close)
 	ts.browser = newBrowser(t, server.URL)

@@ -41,7 +41,12 @@ func (s *Site) showSettings(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	untied, err := s.store.UntiedLINEGroups(ctx)
+	if err != nil {
+		return err
+	}
 	v := views.Settings{
+		NewLINE:    len(untied),
 		Groups:     len(shelveGroups(groups).InUse),
 		Classrooms: len(shelveClassrooms(classrooms).InUse),
 		Patterns:   len(shelvePatterns(patterns).InUse),

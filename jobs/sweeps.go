@@ -18,9 +18,10 @@ import (
 
 // Names of the sweeps, as the store records them and the command line takes them.
 const (
-	SweepReminders = db.SweepReminders
-	SweepRecovery  = "recovery"
-	SweepQuota     = "quota"
+	SweepReminders    = db.SweepReminders
+	SweepRecovery     = "recovery"
+	SweepQuota        = "quota"
+	SweepReachability = "reachability"
 )
 
 // quarterHours is when the reminder sweep runs, on the school's clock. Reminders are due roster.ReminderSlack, which is
@@ -30,17 +31,27 @@ const quarterHours = "0,15,30,45 * * * *"
 // hourly is when the quota is asked for: at the month's start too, when it begins anew.
 const hourly = "0 * * * *"
 
+// nightly is when LINE is asked whom the account can reach: webhooks tell it at once, but one that was lost is never
+// told again.
+const nightly = "10 3 * * *"
+
 // meter is what the quota sweep needs of LINE.
 type meter interface {
 	Quota(ctx context.Context) (line.Quota, error)
 	Consumption(ctx context.Context) (int, error)
 }
 
+// SweepLINE is what the sweeps ask LINE: a *line.Client.
+type SweepLINE interface {
+	meter
+	contacts
+}
+
 // SweepOptions say what the sweeps work on.
 type SweepOptions struct {
 	Store  *db.Store
 	Files  *files.Store
-	LINE   meter           // nil: nobody asks for the quota
+	LINE   SweepLINE       // nil: the sweeps that ask LINE do not run
 	Clock  clockwork.Clock // nil: the real one
 	Every  time.Duration   // pace of the recovery sweep; 0: 15 minutes
 	Wake   func()          // tells the runner that jobs were written; nil: nobody

@@ -3,21 +3,17 @@ package jobs
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
 
 	"shiftpost/db"
-	"shiftpost/db/roster"
-	"shiftpost/jobs/line"
 	"shiftpost/views/text"
 )
 
 // informer is what working a webhook event needs of LINE.
 type informer interface {
-	GroupSummary(ctx context.Context, groupID string) (line.Group, error)
-	GroupMemberCount(ctx context.Context, groupID string) (int, error)
+	groupAsker
 	Reply(ctx context.Context, replyToken string, messages json.RawMessage) error
 }
 
@@ -37,25 +33,9 @@ func ask(ctx context.Context, l informer, e *db.WebhookEvent, log *slog.Logger) 
 		}
 	}
 	if e.GroupID != "" {
-		r.Group, r.Err = lineGroup(ctx, l, e.GroupID)
+		r.Group, r.Err = groupFacts(ctx, l, e.GroupID)
 	}
 	return r
-}
-
-// lineGroup asks LINE for the name and the member count of a LINE group; nil if the account is not in it.
-func lineGroup(ctx context.Context, l informer, groupID string) (*roster.LINEGroup, error) {
-	var refusal *line.Error
-	summary, err := l.GroupSummary(ctx, groupID)
-	if err == nil {
-		var count int
-		if count, err = l.GroupMemberCount(ctx, groupID); err == nil {
-			return &roster.LINEGroup{LINEGroupID: groupID, Name: summary.Name, MemberCount: count}, nil
-		}
-	}
-	if errors.As(err, &refusal) && refusal.NotFound() {
-		return nil, nil
-	}
-	return nil, err
 }
 
 // welcome is what somebody reads who adds the account as a friend, as the JSON array of messages that a reply takes. A

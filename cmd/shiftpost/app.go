@@ -80,7 +80,7 @@ func newApp(ctx context.Context, c Config, clock clockwork.Clock, logger *slog.L
 	a.runner = jobs.NewRunner(jobs.RunnerOptions{Store: a.store, LINE: client, Clock: clock, Workers: c.Workers, Lease: c.Lease, Grace: shutdownGrace, Logger: logger})
 	a.sweeps = jobs.NewSweeps(jobs.SweepOptions{Store: a.store, Files: a.files, LINE: client, Clock: clock, Every: c.SweepInterval, Wake: a.runner.Wake, Logger: logger})
 	a.handler = handlers.New(handlers.Options{
-		Store: a.store, Auth: a.auth, Files: a.files, Renderer: a.renderer, Wake: a.runner.Wake, Clock: clock, Location: loc, BaseURL: c.BaseURL, Logger: logger,
+		Store: a.store, Auth: a.auth, LINE: client, WebhookSecret: c.ChannelSecret, Files: a.files, Renderer: a.renderer, Wake: a.runner.Wake, Clock: clock, Location: loc, BaseURL: c.BaseURL, Logger: logger,
 		Viewer: handlers.ViewerOptions{LIFFID: c.LIFFID, LIFFBaseURL: c.LIFFBaseURL, SDKURL: c.LIFFSDKURL, APIBaseURL: c.LINEAPIBaseURL, Sessions: a.teachers},
 	})
 	return a, nil

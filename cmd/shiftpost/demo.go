@@ -156,6 +156,7 @@ func (d *demonstration) openSimulator(c *Config, logger *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("start the simulated LINE: %w", err)
 	}
+	d.sim.SetWebhookURL(c.BaseURL + "/webhook/line")
 	c.ChannelAccessToken, c.ChannelSecret = d.sim.Channel().AccessToken, d.sim.Channel().Secret
 	c.LoginChannelID, c.LIFFID = d.sim.Login().ChannelID, d.sim.Login().LIFFID
 	c.LINEAPIBaseURL, c.LIFFBaseURL, c.LIFFSDKURL = d.sim.BaseURL(), d.sim.LIFFBaseURL(), d.sim.SDKURL()

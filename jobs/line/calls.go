@@ -3,7 +3,10 @@ package line
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
+
+	"shiftpost/db/roster"
 )
 
 // BotInfo describes the channel's LINE Official Account.
@@ -82,6 +85,16 @@ func (c *Client) GroupMemberCount(ctx context.Context, groupID string) (int, err
 	return n.Count, err
 }
 
+// GroupFacts asks for a group's name and its member count. An *Error with NotFound means that the bot is not in it.
+func (c *Client) GroupFacts(ctx context.Context, groupID string) (roster.LINEGroup, error) {
+	summary, err := c.GroupSummary(ctx, groupID)
+	if err != nil {
+		return roster.LINEGroup{}, err
+	}
+	count, err := c.GroupMemberCount(ctx, groupID)
+	return roster.LINEGroup{LINEGroupID: groupID, Name: summary.Name, MemberCount: count}, err
+}
+
 // Profile is how a LINE user presents themselves.
 type Profile struct {
 	UserID      string `json:"userId"`
@@ -120,6 +133,12 @@ func (c *Client) ValidatePush(ctx context.Context, messages json.RawMessage) err
 	return c.post(ctx, "validate push", "/v2/bot/message/validate/push", struct {
 		Messages json.RawMessage `json:"messages"`
 	}{messages}, nil)
+}
+
+// NotFound reports whether err is LINE's answer that a group or a user has nothing to do with the bot.
+func NotFound(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.NotFound()
 }
 
 // SetWebhook tells LINE where to send this channel's webhooks; endpoint must be an https URL of at most 500 characters.
