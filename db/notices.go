@@ -101,7 +101,10 @@ func (s *Store) settle(t *tx, shiftID int64, teacher roster.Teacher, firstEdit t
 	if kind != "" {
 		cannot = roster.CannotTell(teacher, kind)
 	}
-	changed := false
+	changed, err := s.prolong(t, st, teacher.LINEUserID)
+	if err != nil {
+		return false, err
+	}
 	live, err := one(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE shift_id = ? AND line_id = ? AND state IN ('pending', 'queued', 'processing')`, shiftID, teacher.LINEUserID)
 	switch {
 	case errors.Is(err, ErrNotFound):
@@ -110,16 +113,19 @@ func (s *Store) settle(t *tx, shiftID int64, teacher roster.Teacher, firstEdit t
 	case live.State == roster.Processing:
 		// The comparison runs again when it leaves, and counts the undo window from here.
 		if firstEdit.IsZero() {
-			return false, nil
+			return changed, nil
 		}
-		return false, t.event(live.ID, EventEdited, "", 0)
+		return changed, t.event(live.ID, EventEdited, "", 0)
 	default:
 		if corrects(kind) && cannot == "" && corrects(live.Kind) && live.FirstTryAt.IsZero() {
 			return s.reaim(t, live, kind, st.Shift.Version, deadline)
 		}
 		code, err := s.check(t, live)
 		if err != nil || code == "" {
-			return false, err
+			return changed, err
+		}
+		if corrects(live.Kind) && live.FirstTryAt.IsZero() && !st.Untrue() {
+			code = roster.CodeNoLongerNeeded // it would have been re-aimed: the edit was undone
 		}
 		if err := t.cancel(live, code, 0); err != nil {
 			return false, err
@@ -128,8 +134,7 @@ func (s *Store) settle(t *tx, shiftID int64, teacher roster.Teacher, firstEdit t
 	}
 	switch {
 	case kind == "":
-		prolonged, err := s.prolong(t, st, teacher.LINEUserID)
-		return changed || prolonged, err
+		return changed, nil
 	case cannot != "":
 		noted, err := t.noteUntold(kind, st.Shift, teacher, deadline, cannot)
 		return changed || noted, err

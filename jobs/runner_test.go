@@ -46,14 +46,17 @@ func newStory(t testing.TB) *story {
 }
 
 func newRunner(school *dbtest.School, sim *linesim.Simulator) *jobs.Runner {
-	client := line.NewClient(line.Options{BaseURL: sim.BaseURL(), Token: sim.Channel().AccessToken, Timeout: timeout, Clock: school.Clock,
+	return jobs.NewRunner(jobs.RunnerOptions{Store: school.Store, LINE: newClient(school, sim), Clock: school.Clock, Logger: quiet()})
+}
+
+func newClient(school *dbtest.School, sim *linesim.Simulator) *line.Client {
+	return line.NewClient(line.Options{BaseURL: sim.BaseURL(), Token: sim.Channel().AccessToken, Timeout: timeout, Clock: school.Clock,
 		HTTPClient: &http.Client{Transport: &http.Transport{}}})
-	return jobs.NewRunner(jobs.RunnerOptions{Store: school.Store, LINE: client, Clock: school.Clock, Logger: quiet()})
 }
 
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
-func (s *story) fault(t *testing.T, f linesim.Fault) {
+func (s *story) fault(t testing.TB, f linesim.Fault) {
 	t.Helper()
 	f.Endpoint = "push"
 	if _, err := s.sim.AddFault(f); err != nil {
@@ -74,7 +77,7 @@ func (s *story) step(t testing.TB) int {
 	}
 }
 
-func (s *story) delivery(t *testing.T, id int64) db.DeliveryDetail {
+func (s *story) delivery(t testing.TB, id int64) db.DeliveryDetail {
 	t.Helper()
 	return dbtest.Must(s.Store.Delivery(t.Context(), id))(t)
 }
