@@ -139,7 +139,8 @@ func (t *tx) event(deliveryID int64, event string, code roster.Code, adminID int
 // check says whether a delivery is still wanted: an empty code if so, else the code it is canceled with.
 func (s *Store) check(t *tx, d roster.Delivery) (roster.Code, error) {
 	if d.Kind.Notice() {
-		return s.checkNotice(t, d)
+		code, _, err := s.checkNotice(t, d)
+		return code, err
 	}
 	superseded, err := t.superseded(d)
 	if err != nil || superseded {

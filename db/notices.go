@@ -10,7 +10,7 @@ import (
 	"shiftpost/db/roster"
 )
 
-// standing reads all that decides what a teacher must be told about a shift, as the LINE user they are linked to now.
+// standing reads what is so of a shift and what a teacher was told about it, as the LINE user they are linked to now.
 func (s *Store) standing(t *tx, shiftID int64, teacher roster.Teacher) (roster.Standing, error) {
 	var st roster.Standing
 	var err error
@@ -18,10 +18,6 @@ func (s *Store) standing(t *tx, shiftID int64, teacher roster.Teacher) (roster.S
 		return st, wrap(err, "shift %d", shiftID)
 	}
 	st.Theirs = st.Shift.State == roster.ShiftConfirmed && st.Shift.TeacherID == teacher.ID
-	err = t.row(`SELECT g.lead_minutes FROM groups g JOIN classrooms c ON c.group_id = g.id WHERE c.id = ?`, st.Shift.ClassroomID).Scan(&st.LeadMinutes)
-	if err != nil {
-		return st, fmt.Errorf("lead of shift %d: %w", shiftID, err)
-	}
 	if teacher.Linked() {
 		if st.Told, err = t.told(shiftID, teacher.LINEUserID); err != nil {
 			return st, err
@@ -44,9 +40,13 @@ func (s *Store) standing(t *tx, shiftID int64, teacher roster.Teacher) (roster.S
 	return st, nil
 }
 
-// weigh reads what only the choice of a notice asks for: what was done already. The check of one that is there can do
-// without.
+// weigh reads what only the choice of a notice asks for: when a reminder is due, and what was done already. The check of
+// one that is there can do without.
 func (s *Store) weigh(t *tx, st *roster.Standing, teacher roster.Teacher) (err error) {
+	err = t.row(`SELECT g.lead_minutes FROM groups g JOIN classrooms c ON c.group_id = g.id WHERE c.id = ?`, st.Shift.ClassroomID).Scan(&st.LeadMinutes)
+	if err != nil {
+		return fmt.Errorf("lead of shift %d: %w", st.Shift.ID, err)
+	}
 	if st.Theirs && teacher.Linked() && !st.ReminderFrom(s.loc).After(t.now) {
 		if st.Reminded, err = s.reminded(t, *st, teacher.LINEUserID); err != nil {
 			return err
@@ -348,44 +348,49 @@ func (s *Store) cancelNoticesTo(t *tx, lineID string, code roster.Code) error {
 	return nil
 }
 
-// checkNotice is check for the kinds that go to one teacher.
-func (s *Store) checkNotice(t *tx, d roster.Delivery) (roster.Code, error) {
+// checkNotice is check for the kinds that go to one teacher. It also returns what it went by, for the freeze.
+func (s *Store) checkNotice(t *tx, d roster.Delivery) (roster.Code, roster.Standing, error) {
 	v, err := teacher(t.ctx, t, d.TeacherID)
 	if err != nil {
-		return "", wrap(err, "teacher %d", d.TeacherID)
+		return "", roster.Standing{}, wrap(err, "teacher %d", d.TeacherID)
 	}
 	// What was told counts for the LINE user the notice is meant for, whoever is linked to them.
 	as := v
 	as.LINEUserID = d.LINEID
 	st, err := s.standing(t, d.ShiftID, as)
 	if err != nil {
-		return "", err
+		return "", st, err
 	}
+	return s.noticeCode(t, d, v, st), st, nil
+}
+
+// noticeCode says why a notice is not wanted, or nothing.
+func (s *Store) noticeCode(t *tx, d roster.Delivery, v roster.Teacher, st roster.Standing) roster.Code {
 	late := !d.DeadlineAt.After(t.now)
 	if d.Kind == roster.ShiftCancellation {
 		switch {
 		case st.Theirs || !st.Untrue():
-			return roster.CodeNoLongerNeeded, nil
+			return roster.CodeNoLongerNeeded
 		case late:
-			return roster.CodeShiftStarted, nil
+			return roster.CodeShiftStarted
 		}
-		return linkCode(v, d.LINEID), nil
+		return linkCode(v, d.LINEID)
 	}
 	switch {
 	case st.Shift.State == roster.ShiftDeleted:
-		return roster.CodeShiftDeleted, nil
+		return roster.CodeShiftDeleted
 	case st.Shift.State != roster.ShiftConfirmed:
-		return roster.CodeShiftNotConfirmed, nil
+		return roster.CodeShiftNotConfirmed
 	case st.Shift.Version != d.ShiftVersion:
-		return roster.CodeShiftChanged, nil
+		return roster.CodeShiftChanged
 	case d.Kind == roster.ShiftCorrection && !st.Untrue():
-		return roster.CodeNoLongerNeeded, nil
+		return roster.CodeNoLongerNeeded
 	case late:
-		return roster.CodeShiftStarted, nil
+		return roster.CodeShiftStarted
 	case !v.Active():
-		return roster.CodeTeacherInactive, nil
+		return roster.CodeTeacherInactive
 	}
-	return linkCode(v, d.LINEID), nil
+	return linkCode(v, d.LINEID)
 }
 
 func linkCode(v roster.Teacher, lineID string) roster.Code {
@@ -400,16 +405,8 @@ func linkCode(v roster.Teacher, lineID string) roster.Code {
 	return ""
 }
 
-// freezeNotice builds the message of a notice and notes what it tells.
-func (s *Store) freezeNotice(t *tx, d *roster.Delivery) error {
-	v, err := teacher(t.ctx, t, d.TeacherID)
-	if err != nil {
-		return wrap(err, "teacher %d", d.TeacherID)
-	}
-	st, err := s.standing(t, d.ShiftID, v)
-	if err != nil {
-		return err
-	}
+// freezeNotice builds the message of a notice that was just checked and notes what it tells.
+func (s *Store) freezeNotice(t *tx, d *roster.Delivery, st roster.Standing) error {
 	tells := roster.Told{DeliveryID: d.ID, Canceled: d.Kind == roster.ShiftCancellation, Work: st.Shift.Work(), Certainty: roster.Maybe}
 	taken, err := s.takeOver(t, d, tells)
 	if err != nil {
@@ -515,6 +512,17 @@ func (t *tx) tell(d roster.Delivery, outcome roster.Outcome) error {
 		}
 	}
 	return nil
+}
+
+// toldAsItIs reports whether a reminder that LINE accepted leaves nothing to compare: the shift is as it was when its
+// message was built, its teacher is linked to the same LINE user, and that is all they were ever told about it. It is so
+// after nearly every reminder, and spares the whole comparison.
+func (t *tx) toldAsItIs(d roster.Delivery) (bool, error) {
+	var yes bool
+	err := t.row(`SELECT EXISTS (SELECT 1 FROM shifts s JOIN teachers v ON v.id = s.teacher_id WHERE s.id = ?1 AND s.version = ?2 AND v.id = ?3 AND v.line_user_id = ?4)
+		AND NOT EXISTS (SELECT 1 FROM told WHERE shift_id = ?1 AND line_id = ?4 AND delivery_id <> ?5)`,
+		d.ShiftID, d.ShiftVersion, d.TeacherID, d.LINEID, d.ID).Scan(&yes)
+	return yes, wrap(err, "compare reminder %d with its shift", d.ID)
 }
 
 // reopenTold lets a notice that was refused before, and is tried again, count as maybe told.

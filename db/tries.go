@@ -119,7 +119,14 @@ func (s *Store) begin(t *tx, d roster.Delivery, job queue.Job) (*Try, error) {
 		s.log.Warn("job without a waiting delivery", "delivery", d.ID, "state", d.State)
 		return nil, queue.Finish(t.ctx, t, t.now, job.ID, s.boot)
 	}
-	code, err := s.check(t, d)
+	var code roster.Code
+	var st roster.Standing
+	var err error
+	if d.Kind.Notice() {
+		code, st, err = s.checkNotice(t, d)
+	} else {
+		code, err = s.check(t, d)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +149,7 @@ func (s *Store) begin(t *tx, d roster.Delivery, job queue.Job) (*Try, error) {
 		return nil, s.afterNotice(t, d)
 	}
 	if d.FirstTryAt.IsZero() {
-		if err := s.freeze(t, &d); err != nil {
+		if err := s.freeze(t, &d, st); err != nil {
 			s.log.Error("message could not be built", "delivery", d.ID, "error", err)
 			return nil, s.spendTry(t, d, job)
 		}
@@ -165,15 +172,16 @@ func (s *Store) begin(t *tx, d roster.Delivery, job queue.Job) (*Try, error) {
 	return &Try{DeliveryID: d.ID, AttemptID: attemptID, RetryKey: d.RetryKey, Body: d.Body, job: job}, nil
 }
 
-// freeze builds the message of a delivery: its recipient and bytes stay the same in every later try.
-func (s *Store) freeze(t *tx, d *roster.Delivery) (err error) {
+// freeze builds the message of a delivery: its recipient and bytes stay the same in every later try. A notice says what
+// its check went by.
+func (s *Store) freeze(t *tx, d *roster.Delivery, st roster.Standing) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
 	if d.Kind.Notice() {
-		return s.freezeNotice(t, d)
+		return s.freezeNotice(t, d, st)
 	}
 	g, err := group(t.ctx, t, d.GroupID)
 	if err != nil {
@@ -301,6 +309,12 @@ func (s *Store) FinishTry(ctx context.Context, try *Try, r Result) error {
 		}
 		if err := t.tell(d, r.Outcome); err != nil {
 			return err
+		}
+		if r.Outcome == roster.Accepted && d.Kind == roster.ShiftReminder {
+			settled, err := t.toldAsItIs(d)
+			if err != nil || settled {
+				return err
+			}
 		}
 		return s.afterNotice(t, d)
 	})

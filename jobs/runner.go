@@ -100,7 +100,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	defer renewing.Stop()
 	for ctx.Err() == nil {
 		if len(free) < r.o.Workers {
-			work, err := r.claim(ctx)
+			work, err := r.o.Store.Claim(ctx)
 			switch {
 			case err == nil && work == nil:
 				continue
@@ -130,24 +130,12 @@ func (r *Runner) Run(ctx context.Context) error {
 
 // RunOnce claims one due job and works it to the end. The error is queue.ErrNone when none is due.
 func (r *Runner) RunOnce(ctx context.Context) error {
-	work, err := r.claim(ctx)
+	work, err := r.o.Store.Claim(ctx)
 	if err != nil || work == nil {
 		return err
 	}
 	r.work(ctx, ctx, work)
 	return nil
-}
-
-// claim looks with a cheap read whether anything is due before it takes the write lock.
-func (r *Runner) claim(ctx context.Context) (*db.Work, error) {
-	due, err := r.o.Store.NextDue(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if due.After(r.o.Store.Now()) {
-		return nil, queue.ErrNone
-	}
-	return r.o.Store.Claim(ctx)
 }
 
 // sleep waits until something can have changed: a job was written, one becomes due, a worker became free, or the poll.

@@ -268,7 +268,7 @@ CREATE TABLE told (
     told_at       INTEGER NOT NULL,
     CHECK (canceled = 1 OR (classroom_id IS NOT NULL AND date IS NOT NULL AND start_minutes IS NOT NULL AND end_minutes IS NOT NULL))
 ) STRICT;
-CREATE INDEX told_person ON told (line_id, shift_id) WHERE certainty <> 'void';
+CREATE INDEX told_person ON told (line_id, shift_id);
 CREATE INDEX told_shift ON told (shift_id) WHERE certainty <> 'void';
 CREATE INDEX told_date ON told (date) WHERE certainty <> 'void';
 
