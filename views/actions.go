@@ -2,6 +2,7 @@ package views
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"shiftpost/db/roster"
@@ -26,7 +27,7 @@ type action struct {
 	Post    string // where pressing it is sent
 	Method  string // the verb if it is not POST
 	Working string
-	Note    string // what it means, or why it cannot be done
+	Notes   []string // what it means, or why it cannot be done, a paragraph each
 }
 
 // RetryRefusal says why a delivery is not retried.
@@ -45,17 +46,17 @@ func retryLabel(ctx context.Context, messages int) string {
 // actions lists what can be done now, the most likely first.
 func (d Delivery) actions(ctx context.Context) []action {
 	cancel := action{ID: "call-off", Label: text.T(ctx, "deliveries.can.cancel"), Kind: ui.Danger, Post: DeliveryPath(d.ID), Method: "DELETE",
-		Working: text.T(ctx, "deliveries.can.canceling"), Note: d.cancelNote(ctx)}
+		Working: text.T(ctx, "deliveries.can.canceling"), Notes: d.cancelNotes(ctx)}
 	switch d.State {
 	case roster.Pending:
 		return []action{
-			{Label: text.T(ctx, "deliveries.can.hurry_first"), Icon: ui.IconSend, Note: text.T(ctx, "deliveries.can.hurry_pending", "Time", d.moment(ctx, d.NextAttemptAt))},
+			{Label: text.T(ctx, "deliveries.can.hurry_first"), Icon: ui.IconSend, Notes: []string{text.T(ctx, "deliveries.can.hurry_pending", "Time", d.moment(ctx, d.NextAttemptAt))}},
 			cancel,
 		}
 	case roster.Queued:
 		return []action{d.hurry(ctx), cancel}
 	case roster.Processing:
-		cancel.Post, cancel.Note = "", text.T(ctx, "deliveries.can.cancel_processing")
+		cancel.Post, cancel.Notes = "", []string{text.T(ctx, "deliveries.can.cancel_processing")}
 		return []action{cancel}
 	case roster.Failed:
 		return d.retry(ctx)
@@ -97,24 +98,24 @@ func (d Delivery) hurry(ctx context.Context) action {
 	}
 	switch {
 	case d.held():
-		a.Note = text.T(ctx, "deliveries.can.hurry_held")
+		a.Notes = []string{text.T(ctx, "deliveries.can.hurry_held")}
 	case d.waiting() == 0:
-		a.Post, a.Note = "", text.T(ctx, "deliveries.can.hurry_due")
+		a.Post, a.Notes = "", []string{text.T(ctx, "deliveries.can.hurry_due")}
 	}
 	return a
 }
 
-// cancelNote says what calling a waiting delivery off does and does not do.
-func (d Delivery) cancelNote(ctx context.Context) string {
+// cancelNotes say what calling a waiting delivery off does and does not do.
+func (d Delivery) cancelNotes(ctx context.Context) []string {
 	switch {
 	case d.MayHaveArrived && d.Kind.Notice():
-		return text.T(ctx, "deliveries.can.cancel_arrived_notice")
+		return []string{text.T(ctx, "deliveries.can.cancel_arrived_notice")}
 	case d.MayHaveArrived:
-		return text.T(ctx, "deliveries.can.cancel_arrived", "Number", d.lastUnsure())
+		return []string{text.T(ctx, "deliveries.can.cancel_arrived", "Number", d.lastUnsure())}
 	case d.Revives != 0:
-		return text.T(ctx, "deliveries.can.cancel_revives", "Number", d.Revives)
+		return []string{text.T(ctx, "deliveries.can.cancel_revives", "Number", d.Revives)}
 	}
-	return ""
+	return nil
 }
 
 // lastUnsure is the number of the newest try that may have arrived.
@@ -140,20 +141,24 @@ func (d Delivery) retry(ctx context.Context) []action {
 	a := action{ID: "retry", Label: retryLabel(ctx, d.cost()), Kind: ui.Primary, Icon: ui.IconRetry, Post: RetriesPath(d.ID), Working: text.T(ctx, "deliveries.can.retrying")}
 	switch {
 	case d.Unwanted != "":
-		a.Kind, a.Label, a.Post, a.Note = ui.Plain, text.T(ctx, "deliveries.can.retry_uncounted"), "", RetryRefusal(ctx, d.Unwanted)
+		a.Kind, a.Label, a.Post, a.Notes = ui.Plain, text.T(ctx, "deliveries.can.retry_uncounted"), "", []string{RetryRefusal(ctx, d.Unwanted)}
 		if d.Kind.Notice() {
 			return []action{a}
 		}
 		return []action{a, {Label: text.T(ctx, "deliveries.can.publication"), Href: PublicationPath(d.PublicationID)}}
 	case d.AsksFirst():
-		a.Post, a.Href, a.Opens, a.Note = "", RetriesPath(d.ID)+"/new", "new-key", text.T(ctx, "deliveries.can.retry_asks")
+		a.Post, a.Href, a.Opens = "", RetriesPath(d.ID)+"/new", "new-key"
+		a.Notes = append(a.Notes, text.T(ctx, "deliveries.can.retry_asks"))
 	case d.newKey():
-		a.Note = text.T(ctx, "deliveries.can.retry_new_key")
+		a.Notes = append(a.Notes, text.T(ctx, "deliveries.can.retry_new_key"))
 	case d.MayHaveArrived:
-		a.Note = text.T(ctx, "deliveries.can.retry_same_key")
+		a.Notes = append(a.Notes, text.T(ctx, "deliveries.can.retry_same_key"))
 	}
-	if len(d.Holds) > 0 {
-		a.Note += text.T(ctx, "deliveries.can.retry_held")
+	switch {
+	case slices.ContainsFunc(d.Holds, func(h Hold) bool { return h.EndsByProof() }):
+		a.Notes = append(a.Notes, text.T(ctx, "deliveries.can.retry_held_proof"))
+	case len(d.Holds) > 0:
+		a.Notes = append(a.Notes, text.T(ctx, "deliveries.can.retry_held"))
 	}
 	return []action{a}
 }
@@ -164,7 +169,7 @@ func NewKeyQuestion(ctx context.Context, d Delivery) Question {
 		Yes: text.T(ctx, "retries.new_key_uncounted"), Working: text.T(ctx, "deliveries.can.retrying"), Danger: true, No: text.T(ctx, "retries.no"), Back: DeliveryPath(d.ID)}
 	for _, a := range d.Attempts {
 		if a.Number == d.lastUnsure() {
-			q.Lead = text.T(ctx, "retries.new_key_lead", "Moment", text.Moment(ctx, a.StartedAt, d.Location))
+			q.Lead = []string{text.T(ctx, "retries.new_key_lead"), text.T(ctx, "retries.maybe_at", "Moment", text.Moment(ctx, a.StartedAt, d.Location))}
 		}
 	}
 	q.Facts = append(q.Facts, text.T(ctx, "retries.twice"))
@@ -188,7 +193,7 @@ type RetryPlan struct {
 // RetryQuestion asks before all failed deliveries of one code are retried.
 func RetryQuestion(ctx context.Context, p RetryPlan) Question {
 	q := Question{
-		Title: text.N(ctx, "retries.title", p.Deliveries), Lead: CodeReason(ctx, p.Code), Action: "/retries", Working: text.T(ctx, "deliveries.can.retrying"),
+		Title: text.N(ctx, "retries.title", p.Deliveries), Lead: []string{CodeReason(ctx, p.Code)}, Action: "/retries", Working: text.T(ctx, "deliveries.can.retrying"),
 		No: text.T(ctx, "retries.no"), Back: DeliveryList{Show: Shown(roster.Failed), Code: p.Code}.query(),
 		Fields: []HiddenField{{"code", string(p.Code)}, {"deliveries", strconv.Itoa(p.Deliveries)}, {"messages", strconv.Itoa(p.Messages)}},
 	}
@@ -197,7 +202,10 @@ func RetryQuestion(ctx context.Context, p RetryPlan) Question {
 	}
 	if p.Deliveries > 0 {
 		q.Yes = text.N(ctx, "retries.yes", p.Deliveries, "Messages", text.N(ctx, "publications.messages", p.Messages))
-		q.Facts = append(q.Facts, text.N(ctx, "retries.cost", p.Messages), text.T(ctx, "retries.safe"))
+		q.Facts = append(q.Facts, text.N(ctx, "retries.cost", p.Messages))
+		if unsure(p.Code) {
+			q.Facts = append(q.Facts, text.T(ctx, "retries.safe"))
+		}
 	} else {
 		q.Title = text.T(ctx, "retries.nothing")
 		q.No = text.T(ctx, "retries.back")

@@ -73,6 +73,11 @@ func codeKey(c roster.Code) string {
 	return "HTTP_3xx"
 }
 
+// unsure reports whether a code's own sentence says that the message may have arrived.
+func unsure(c roster.Code) bool {
+	return httpStatus(c) >= 500 || c == roster.CodeTimeout || c == roster.CodeNetwork
+}
+
 // CodeReason says in one sentence what a code means.
 func CodeReason(ctx context.Context, c roster.Code) string {
 	return text.T(ctx, "deliveries.code."+codeKey(c)+".reason", "Status", httpStatus(c))
@@ -140,7 +145,7 @@ func (d Delivery) headline(ctx context.Context) headline {
 	case roster.Failed:
 		h := headline{"panel-state-failed", ui.IconFailed, text.T(ctx, "deliveries.headline.failed"), CodeReason(ctx, d.Code), CodeNext(ctx, d.Code)}
 		if d.MayHaveArrived {
-			h.Title = text.T(ctx, "deliveries.headline.failed_unknown")
+			h.Class, h.Icon, h.Title = "panel-state-attention", ui.IconUnknown, text.T(ctx, "deliveries.headline.failed_unknown")
 		}
 		if d.Unwanted != "" {
 			h.Next = CodeNext(ctx, d.Unwanted)
@@ -670,7 +675,7 @@ func (l DeliveryList) reason(ctx context.Context, r DeliveryLine) string {
 	switch {
 	case r.State == roster.Failed && r.Unwanted != "":
 		words += RetryRefusal(ctx, r.Unwanted)
-	case r.Unknown && !r.State.Live():
+	case r.Unknown && !r.State.Live() && !unsure(r.Code):
 		words += text.T(ctx, "deliveries.may_have_arrived")
 	case r.State == roster.Sent && r.Attempts > 1:
 		words = text.T(ctx, "deliveries.sent_at_try", "Number", r.Attempts)

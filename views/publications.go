@@ -265,6 +265,8 @@ func (r Resend) note(ctx context.Context) string {
 	switch {
 	case r.First:
 		return text.T(ctx, "publications.resend.first_note")
+	case r.Arrived == roster.Maybe:
+		return text.T(ctx, "publications.resend.maybe_note")
 	case r.Arrived != "":
 		return text.T(ctx, "publications.resend.arrived_note")
 	}
@@ -285,9 +287,9 @@ func ResendQuestion(ctx context.Context, r Resend) Question {
 	}
 	key := "publications.resend.sent_at"
 	if r.Arrived == roster.Maybe {
-		key = "publications.resend.maybe_at"
+		key = "retries.maybe_at"
 	}
-	q.Lead = text.T(ctx, key, "Moment", text.Moment(ctx, r.ArrivedAt, r.Location))
+	q.Lead = []string{text.T(ctx, key, "Moment", text.Moment(ctx, r.ArrivedAt, r.Location))}
 	q.Facts = []string{text.T(ctx, "publications.resend.twice")}
 	if r.Messages > 0 {
 		q.Yes = text.N(ctx, "publications.resend.yes", r.Messages)

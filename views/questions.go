@@ -5,7 +5,7 @@ type Question struct {
 	ID      string // of its dialog; empty where it is a page only
 	Title   string
 	Warning string   // why it is asked again; empty the first time
-	Lead    string   // what the matter is
+	Lead    []string // what the matter is, a paragraph each
 	Facts   []string // what follows from it, one sentence each
 	Action  string   // where a yes is posted
 	Fields  []HiddenField

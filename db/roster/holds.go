@@ -27,6 +27,12 @@ type Hold struct {
 	DeliveryID int64     // what met it; 0 for the clock
 }
 
+// EndsByProof reports whether LINE's accepting a message ends the hold: of what is left of the month's messages it says
+// nothing, nor of the clock.
+func (h Hold) EndsByProof() bool {
+	return h.Cause == HoldUnauthorized || h.Cause == HoldForbidden || h.Cause == HoldRateLimit
+}
+
 // HeldWork is what one hold keeps back.
 type HeldWork struct {
 	Publications int  // announcements that wait and go at its end
