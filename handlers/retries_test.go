@@ -133,6 +133,7 @@ func TestFailedDeliveryIsRetriedOnceHoweverOftenThatIsPressed(t *testing.T) {
 	if n := s.woken.Load() - woken; n != 1 {
 		t.Errorf("the runner was woken %d times, want once", n)
 	}
+	s.get(path).contains("<strong>2回目</strong>", "<strong>7回目</strong>").lacks("<strong>1回目</strong>")
 	s.send1()
 	s.get(path).contains("送信済", "2回目の送信をLINEが受け付けました。")
 	s.post("/deliveries/9/retries", nil).wantStatus(http.StatusNotFound)

@@ -246,23 +246,35 @@ type step struct {
 	Note   string
 }
 
+// nextNumber is the number of the try after the newest one. Tries are counted through all ladders, as in the history.
+func (d Delivery) nextNumber() int {
+	if len(d.Attempts) == 0 {
+		return d.LadderTries + 1
+	}
+	return d.Attempts[0].Number + 1
+}
+
 // plan lists the tries of the present ladder: those that were made, the next, and when the ones after would be.
 func (d Delivery) plan(ctx context.Context) []step {
 	var steps []step
 	for _, t := range d.spent() {
 		s := step{Number: len(steps) + 1, Time: d.moment(ctx, t.at)}
+		if t.attempt != nil {
+			s.Number = t.attempt.Number
+		}
 		s.Class, s.Icon, s.Note = t.look(ctx)
 		steps = append(steps, s)
 	}
-	next := d.NextAttemptAt
+	next, number := d.NextAttemptAt, d.nextNumber()
 	if d.State == roster.Processing && len(steps) < roster.MaxLadderTries {
-		steps = append(steps, step{len(steps) + 1, "next", ui.IconSending, d.moment(ctx, d.Attempts[0].StartedAt), text.T(ctx, "deliveries.state.processing")})
+		steps = append(steps, step{d.Attempts[0].Number, "next", ui.IconSending, d.moment(ctx, d.Attempts[0].StartedAt), text.T(ctx, "deliveries.state.processing")})
 		next = d.Attempts[0].StartedAt
 	} else if d.State.Live() && len(steps) < roster.MaxLadderTries {
-		steps = append(steps, step{len(steps) + 1, "next", ui.IconWaiting, d.moment(ctx, next), text.T(ctx, "deliveries.plan.next")})
+		steps = append(steps, step{number, "next", ui.IconWaiting, d.moment(ctx, next), text.T(ctx, "deliveries.plan.next")})
+		number++
 	}
-	for n := len(steps); n < roster.MaxLadderTries; n++ {
-		s := step{n + 1, "later", ui.IconCanceled, text.T(ctx, "deliveries.plan.not_needed"), ""}
+	for n := len(steps); n < roster.MaxLadderTries; n, number = n+1, number+1 {
+		s := step{number, "later", ui.IconCanceled, text.T(ctx, "deliveries.plan.not_needed"), ""}
 		if d.State.Live() {
 			next = roster.NextTry(next, n, d.RetryBase, d.DeadlineAt)
 			s.Icon, s.Time = ui.IconPending, text.T(ctx, "deliveries.plan.about", "Time", text.Clock(next, d.Location))
@@ -352,7 +364,7 @@ func (d Delivery) history(ctx context.Context) []entry {
 	slices.SortStableFunc(list, func(a, b entry) int { return b.At.Compare(a.At) })
 	if d.State == roster.Queued && d.waiting() > 0 && retries(d.Delivery) {
 		next := entry{At: d.NextAttemptAt, Class: "next", Icon: ui.IconWaiting,
-			Title: text.T(ctx, "deliveries.history.next", "Number", len(d.Attempts)+1)}
+			Title: text.T(ctx, "deliveries.history.next", "Number", d.nextNumber())}
 		if end := d.keyEnd(); !end.IsZero() {
 			next.Text = text.T(ctx, "deliveries.history.key", "Moment", text.Moment(ctx, end, d.Location))
 		}

@@ -105,21 +105,25 @@ func TestPlanShowsSixTries(t *testing.T) {
 		d     Delivery
 		class string
 		times string
+		first int
 	}{
-		"waiting":           {planned(roster.Queued), "next later later later later later", "05:32:00|05:34ごろ|05:38ごろ|05:46ごろ|06:02ごろ|06:34ごろ"},
-		"after two tries":   {planned(roster.Queued, roster.Unknown, roster.Unknown), "unknown unknown next later later later", "05:32:00|05:34:00|05:36:00|05:44ごろ|06:00ごろ|06:32ごろ"},
-		"on its way":        {planned(roster.Processing, roster.Unknown, ""), "unknown next later later later later", "05:32:00|05:34:00|05:38ごろ|05:46ごろ|06:02ごろ|06:34ごろ"},
-		"sent":              {planned(roster.Sent, roster.Unknown, roster.Accepted), "unknown done later later later later", "05:32:00|05:34:00|不要|不要|不要|不要"},
-		"refused":           {planned(roster.Failed, roster.Refused), "failed later later later later later", "05:32:00|なし|なし|なし|なし|なし"},
-		"interrupted once":  {planned(roster.Queued, roster.Interrupted, roster.Unknown), "unknown next later later later later", "05:34:00|05:36:00|05:40ごろ|05:48ごろ|06:04ごろ|06:36ごろ"},
-		"not built":         {compose, "failed next later later later later", "05:32:00|05:34:00|05:38ごろ|05:46ごろ|06:02ごろ|06:34ごろ"},
-		"a second ladder":   {again, "unknown next later later later later", "05:34:00|05:36:00|05:40ごろ|05:48ごろ|06:04ごろ|06:36ごろ"},
-		"ladder ran out":    {planned(roster.Failed, roster.Unknown, roster.Unknown, roster.Unknown, roster.Unknown, roster.Unknown, roster.Unknown), "unknown unknown unknown unknown unknown unknown", ""},
-		"canceled, untried": {planned(roster.Canceled), "later later later later later later", "なし|なし|なし|なし|なし|なし"},
+		"waiting":           {planned(roster.Queued), "next later later later later later", "05:32:00|05:34ごろ|05:38ごろ|05:46ごろ|06:02ごろ|06:34ごろ", 1},
+		"after two tries":   {planned(roster.Queued, roster.Unknown, roster.Unknown), "unknown unknown next later later later", "05:32:00|05:34:00|05:36:00|05:44ごろ|06:00ごろ|06:32ごろ", 1},
+		"on its way":        {planned(roster.Processing, roster.Unknown, ""), "unknown next later later later later", "05:32:00|05:34:00|05:38ごろ|05:46ごろ|06:02ごろ|06:34ごろ", 1},
+		"sent":              {planned(roster.Sent, roster.Unknown, roster.Accepted), "unknown done later later later later", "05:32:00|05:34:00|不要|不要|不要|不要", 1},
+		"refused":           {planned(roster.Failed, roster.Refused), "failed later later later later later", "05:32:00|なし|なし|なし|なし|なし", 1},
+		"interrupted once":  {planned(roster.Queued, roster.Interrupted, roster.Unknown), "unknown next later later later later", "05:34:00|05:36:00|05:40ごろ|05:48ごろ|06:04ごろ|06:36ごろ", 2},
+		"not built":         {compose, "failed next later later later later", "05:32:00|05:34:00|05:38ごろ|05:46ごろ|06:02ごろ|06:34ごろ", 1},
+		"a second ladder":   {again, "unknown next later later later later", "05:34:00|05:36:00|05:40ごろ|05:48ごろ|06:04ごろ|06:36ごろ", 2},
+		"ladder ran out":    {planned(roster.Failed, roster.Unknown, roster.Unknown, roster.Unknown, roster.Unknown, roster.Unknown, roster.Unknown), "unknown unknown unknown unknown unknown unknown", "", 1},
+		"canceled, untried": {planned(roster.Canceled), "later later later later later later", "なし|なし|なし|なし|なし|なし", 1},
 	} {
 		var classes, times []string
-		for _, s := range c.d.plan(context.Background()) {
+		for i, s := range c.d.plan(context.Background()) {
 			classes, times = append(classes, s.Class), append(times, s.Time)
+			if want := c.first + i; s.Number != want {
+				t.Errorf("%s: try %d stands where %d belongs", name, s.Number, want)
+			}
 		}
 		if got := strings.Join(classes, " "); got != c.class {
 			t.Errorf("%s: %s, want %s", name, got, c.class)

@@ -68,7 +68,7 @@ func TestStoryLINEFailsForEverAndAnAdminSendsItAgainOnceItIsMended(t *testing.T)
 	s.sim.ClearFaults()
 	admin.Click("再送（")
 	admin.Sees("送信済")
-	admin.Sees("届いたメッセージは1つだけです。")
+	admin.Sees("7回目の送信をLINEが受け付けました。届いたメッセージは1つだけです。")
 	admin.Shot("retries-4-sent")
 	if n := len(s.sim.Messages(group)); n != 1 {
 		t.Errorf("the group got %d messages, want 1", n)
