@@ -1,13 +1,11 @@
 package handlers
 
 import (
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
-
 	"shiftpost/db/dbtest"
+	"shiftpost/jobs/render/browsertest"
 )
 
 // troubled is a school in which messages failed in many ways and nothing is sent at present.
@@ -43,37 +41,16 @@ func troubled(t *testing.T) *schoolSite {
 func TestScreensOfTroubleFitEveryWindowAndReader(t *testing.T) {
 	t.Parallel()
 	s := troubled(t)
-	browser := chrome(t)
-	for _, c := range []struct {
-		name          string
-		width, height int
-		scheme        string
-		language      string
-	}{
-		{"desktop", 1280, 900, "light", "ja"},
-		{"desktop-en-dark", 1280, 900, "dark", "en"},
-		{"phone-dark", 360, 740, "dark", "ja"},
-		{"zoomed", 320, 256, "light", "en"}, // 1280 × 1024 at 400 %
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := s.open(t, browser, c.width, c.height, c.scheme)
-			w.to("/session/new")
-			if c.language == "en" {
-				w.press(`form[action="/language"] button`, "Sign in")
-			}
-			w.enter()
-			for _, path := range []string{"/deliveries", "/deliveries?state=failed", "/deliveries/1", "/deliveries/1/retries/new", "/deliveries/2", "/deliveries/3", "/deliveries/4", "/deliveries/5",
-				"/retries/new?code=HTTP_400", "/retries/new?code=TIMEOUT", "/publications/1", "/publications/1/deliveries/new", s.publishing(), "/channel"} {
-				w.to(path)
-				w.fits(c.name + strings.NewReplacer("/", "-", "?", "-", "&", "-", "=", "-").Replace(path))
-			}
-			w.to("/deliveries/1")
-			w.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("[data-opens]").click()`))
-			w.until(`document.getElementById("new-key").open`)
-			if focus := ask[string](w, `document.activeElement.getAttribute("href")`); focus != "/deliveries/1" {
-				t.Errorf("the focus is on %s, not on the safe answer", focus)
-			}
-			w.fits(c.name + "-new-key")
-		})
-	}
+	s.everyWindow(func(t *testing.T, w *window) {
+		w.enter()
+		w.suitsAt("/deliveries", "/deliveries?state=failed", "/deliveries/1", "/deliveries/1/retries/new", "/deliveries/2", "/deliveries/3", "/deliveries/4", "/deliveries/5",
+			"/retries/new?code=HTTP_400", "/retries/new?code=TIMEOUT", "/publications/1", "/publications/1/deliveries/new", s.publishing(), "/channel")
+		w.to("/deliveries/1")
+		w.Script(`document.querySelector("[data-opens]").click()`)
+		w.Until(`document.getElementById("new-key").open`)
+		if focus := browsertest.Value[string](w.Tab, `document.activeElement.getAttribute("href")`); focus != "/deliveries/1" {
+			t.Errorf("the focus is on %s, not on the safe answer", focus)
+		}
+		w.suits("new-key")
+	})
 }

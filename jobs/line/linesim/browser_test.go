@@ -8,79 +8,16 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
 	"github.com/google/uuid"
 
 	"shiftpost/jobs/line"
 	"shiftpost/jobs/line/linesim"
+	"shiftpost/jobs/render/browsertest"
 )
-
-// browse starts a headless Chrome of the test's own and returns the context of its first tab.
-func browse(t *testing.T) context.Context {
-	t.Helper()
-	path := ""
-	for _, p := range []string{os.Getenv("SHIFTPOST_CHROME_PATH"), "/usr/lib/chromium/chromium-headless-shell", "/usr/bin/chromium-headless-shell", "/usr/bin/chromium"} {
-		if _, err := os.Stat(p); p != "" && err == nil {
-			path = p
-			break
-		}
-	}
-	if path == "" {
-		t.Fatal("no Chrome: install the Debian package chromium-headless-shell, or set SHIFTPOST_CHROME_PATH")
-	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.Flag("disable-gpu", true), chromedp.Flag("no-proxy-server", true),
-		chromedp.Flag("disable-component-update", true), chromedp.UserDataDir(t.TempDir()))
-	allocator, release := chromedp.NewExecAllocator(context.Background(), options...)
-	ctx, _ := chromedp.NewContext(allocator)
-	t.Cleanup(func() {
-		end, cancel := context.WithTimeout(ctx, 5*time.Second)
-		defer cancel()
-		if err := chromedp.Cancel(end); err != nil {
-			t.Log(err)
-		}
-		release()
-	})
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("start Chrome: %v", err)
-	}
-	return ctx
-}
-
-type step = chromedp.Action[chromedp.Void]
-
-// do runs steps in a tab and gives up after half a minute.
-func do(t *testing.T, tab context.Context, steps ...step) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(tab, 30*time.Second)
-	defer cancel()
-	if err := chromedp.Do(ctx, steps...); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// value waits until a JavaScript expression is truthy and returns it.
-func value[T any](t *testing.T, tab context.Context, expression string) T {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(tab, 30*time.Second)
-	defer cancel()
-	for {
-		v, err := chromedp.Run(ctx, chromedp.Poll[T](expression))
-		if err == nil {
-			return v
-		}
-		if ctx.Err() != nil {
-			at, _ := chromedp.Run(tab, chromedp.Location())
-			t.Fatalf("waiting for %s at %s: %v", expression, at, err)
-		}
-		// The page navigated while it was asked: ask the next one.
-	}
-}
 
 // liffPage is what the test's product serves at and below its endpoint URL: it calls liff.init and leaves what it finds
 // out on window.found. Its policy allows what a page on the real LINE has to allow: the SDK's script and LINE's API.
@@ -155,25 +92,26 @@ func TestAButtonInAChatOpensTheLIFFPageAsThatUser(t *testing.T) {
 	t.Parallel()
 	s := newSchool(t, linesim.Options{})
 	productOf(t, s)
-	tab := browse(t)
+	tab := browsertest.Start(t).Tab(t, 1280, 900)
 	user := s.users[1]
 	liffURL := s.LIFFBaseURL() + "/" + s.Login().LIFFID + "/documents/abc?from=chat"
 
-	do(t, tab, chromedp.Navigate(s.BaseURL()+"/sim?chat="+user.ID), chromedp.WaitVisible(chromedp.CSS(".phone-empty")))
+	tab.Open(s.BaseURL() + "/sim?chat=" + user.ID)
+	tab.Has(".phone-empty")
 	if _, err := s.client.Push(context.Background(), announcement(user.ID, liffURL), uuid.NewString()); err != nil {
 		t.Fatal(err)
 	}
 	// It appears without a page load, drawn through the CSS object model.
-	href := value[string](t, tab, `document.querySelector("a.fx-button-primary")?.href`)
-	if c := value[string](t, tab, `getComputedStyle(document.querySelector("a.fx-button-primary")).backgroundColor`); c != "rgb(0, 85, 173)" {
+	href := browsertest.Await[string](tab, `document.querySelector("a.fx-button-primary")?.href`)
+	if c := browsertest.Await[string](tab, `getComputedStyle(document.querySelector("a.fx-button-primary")).backgroundColor`); c != "rgb(0, 85, 173)" {
 		t.Errorf("the button is %s", c)
 	}
-	if c := value[string](t, tab, `getComputedStyle(document.querySelector(".fx-text")).fontSize`); c != "22px" {
+	if c := browsertest.Await[string](tab, `getComputedStyle(document.querySelector(".fx-text")).fontSize`); c != "22px" {
 		t.Errorf("the title is %s high, want 22px for xl", c)
 	}
 
-	do(t, tab, chromedp.Navigate(href))
-	f := value[found](t, tab, `window.found`)
+	tab.Open(href)
+	f := browsertest.Await[found](tab, `window.found`)
 	if f.Path != "/liff/documents/abc" || f.Search != "?from=chat" || f.Hash != "" {
 		t.Errorf("landed at %s%s%s", f.Path, f.Search, f.Hash)
 	}
@@ -190,20 +128,20 @@ func TestAButtonInAChatOpensTheLIFFPageAsThatUser(t *testing.T) {
 
 	// Two hours later a reload still gives the old token; only logging out and coming back by the LIFF URL renews it.
 	s.clock.Advance(2 * time.Hour)
-	do(t, tab, chromedp.Reload())
-	old := value[found](t, tab, `window.found`)
+	tab.Reload()
+	old := browsertest.Await[found](tab, `window.found`)
 	if old.Token != f.Token || !old.LoggedIn {
 		t.Error("a reload renewed the token")
 	}
 	if _, err := s.client.VerifyIDToken(context.Background(), old.Token, s.Login().ChannelID); !errors.Is(err, line.ErrTokenExpired) {
 		t.Errorf("old token: %v", err)
 	}
-	do(t, tab, chromedp.Click(chromedp.ID("logout")))
-	if value[found](t, tab, `window.found`).LoggedIn {
+	tab.ClickOn("#logout")
+	if browsertest.Await[found](tab, `window.found`).LoggedIn {
 		t.Error("still logged in after liff.logout()")
 	}
-	do(t, tab, chromedp.Navigate(liffURL))
-	again := value[found](t, tab, `window.found`)
+	tab.Open(liffURL)
+	again := browsertest.Await[found](tab, `window.found`)
 	if !again.InClient || again.User != user.ID || again.Token == old.Token {
 		t.Errorf("came back as %+v", again)
 	}
@@ -216,15 +154,15 @@ func TestAnExternalBrowserAsksWhoLogsIn(t *testing.T) {
 	t.Parallel()
 	s := newSchool(t, linesim.Options{})
 	productOf(t, s)
-	tab := browse(t)
-	do(t, tab, chromedp.Navigate(s.LIFFBaseURL()+"/"+s.Login().LIFFID+"/documents/abc"))
-	f := value[found](t, tab, `window.found`)
+	tab := browsertest.Start(t).Tab(t, 1280, 900)
+	tab.Open(s.LIFFBaseURL() + "/" + s.Login().LIFFID + "/documents/abc")
+	f := browsertest.Await[found](tab, `window.found`)
 	if f.InClient || f.LoggedIn || f.Token != "" || f.Path != "/liff/documents/abc" || f.Context != "external" {
 		t.Fatalf("found %+v", f)
 	}
-	do(t, tab, chromedp.Click(chromedp.ID("login")),
-		chromedp.Click(chromedp.CSS(`button[value="`+s.users[2].ID+`"]`)))
-	f = value[found](t, tab, `window.found`)
+	tab.ClickOn("#login")
+	tab.ClickOn(`button[value="` + s.users[2].ID + `"]`)
+	f = browsertest.Await[found](tab, `window.found`)
 	if !f.LoggedIn || f.InClient || f.User != s.users[2].ID || f.Search != "" {
 		t.Errorf("found %+v", f)
 	}
@@ -288,27 +226,27 @@ func TestThePageHasNoStyleAttributeAndAPolicyOfItsOwn(t *testing.T) {
 func TestInTheBrowserAPersonMakesLINEFailAndSeesTheRetrySucceed(t *testing.T) {
 	t.Parallel()
 	s := newSchool(t, linesim.Options{})
-	tab := browse(t)
-	do(t, tab, chromedp.Navigate(s.BaseURL()+"/sim"),
-		chromedp.Click(chromedp.CSS(`input[value="status_accepted"]`)),
-		chromedp.Click(chromedp.CSS(`.sim-faults .button-primary`)))
-	value[bool](t, tab, `document.querySelectorAll("#fault-list li").length === 1`)
+	tab := browsertest.Start(t).Tab(t, 1280, 900)
+	tab.Open(s.BaseURL() + "/sim")
+	tab.ClickOn(`input[value="status_accepted"]`)
+	tab.ClickOn(`.sim-faults .button-primary`)
+	tab.Until(`document.querySelectorAll("#fault-list li").length === 1`)
 	key, body := uuid.NewString(), pushBody(s.group.ID, "1月のシフト表")
 	var le *line.Error
 	if _, err := s.client.Push(context.Background(), body, key); !errors.As(err, &le) || le.Status != 503 {
 		t.Fatalf("first try: %v", err)
 	}
-	value[bool](t, tab, `document.querySelectorAll(".sim-rows > li").length === 1 && document.querySelectorAll(".phone .bubble").length === 1`)
+	tab.Until(`document.querySelectorAll(".sim-rows > li").length === 1 && document.querySelectorAll(".phone .bubble").length === 1`)
 	if _, err := s.client.Push(context.Background(), body, key); err != nil {
 		t.Fatal(err)
 	}
-	row := value[string](t, tab, `document.querySelectorAll(".sim-rows > li").length === 2 && document.querySelector(".sim-rows > li").innerText`)
+	row := browsertest.Await[string](tab, `document.querySelectorAll(".sim-rows > li").length === 2 && document.querySelector(".sim-rows > li").innerText`)
 	for _, want := range []string{"2回目", "409 受付済み", "前の送信で届いた"} {
 		if !strings.Contains(row, want) {
 			t.Errorf("the log says %q, want %q", row, want)
 		}
 	}
-	if n := value[int](t, tab, `document.querySelectorAll(".phone .bubble").length`); n != 1 {
+	if n := browsertest.Await[int](tab, `document.querySelectorAll(".phone .bubble").length`); n != 1 {
 		t.Errorf("%d messages in the chat", n)
 	}
 	s.Assert(t)
