@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"shiftpost/db/roster"
+	"shiftpost/jobs/line/linesim"
+	"shiftpost/views/text"
+)
+
+// words are what the messages say, in the school's language.
+var words = text.WithLanguage(context.Background(), text.Japanese)
+
+// work is a shift as a message names it.
+type work struct {
+	Date      roster.Date
+	Times     roster.TimeRange
+	Classroom string
+}
+
+func (w work) said() string {
+	return text.Date(words, w.Date) + " " + text.Range(words, w.Times) + " " + w.Classroom
+}
+
+// tells reports whether a message says that this is the shift.
+func (w work) tells(message string) bool {
+	return message == text.T(words, "messages.reminder_alt", "Shift", w.said()) || message == text.T(words, "messages.correction_alt", "Shift", w.said())
+}
+
+// callsOff reports whether a message says that a shift is not so.
+func callsOff(message string) bool {
+	return strings.HasPrefix(message, text.T(words, "messages.cancellation_alt", "Shift", ""))
+}
+
+// announces reports whether a message says that a version of a month was published.
+func announces(message string, m roster.Month, number int) bool {
+	return message == text.T(words, "messages.publication_alt", "Month", text.Month(words, m), "Number", number) ||
+		message == text.T(words, "messages.publication_alt_update", "Month", text.Month(words, m), "Number", number)
+}
+
+// person is a teacher, who has one shift at most in a run, and what was acknowledged about it.
+type person struct {
+	teacherID, classroomID, groupID int64
+	lineID                          string
+	classroom                       string
+	day                             roster.Date
+
+	shiftID    int64 // 0 before the first
+	editNumber int64
+	is         *roster.TimeRange // nil: no shift
+	was        roster.TimeRange  // what it was before the last edit; zero: nothing
+	wentBack   map[roster.TimeRange]bool
+	ended      bool // the shift was deleted or given away: nothing more happens to them
+}
+
+// board is a group's month and the newest version of it that was acknowledged.
+type board struct {
+	groupID, teacherID, classroomID int64
+	lineID                          string
+	month                           roster.Month
+	shifts                          int // entered so far
+	number                          int // 0: never published
+}
+
+// accepted is a message that LINE took.
+type accepted struct {
+	to, body string
+	says     string
+}
+
+// acceptLog collects what LINE accepted, of which the simulator keeps only the newest.
+type acceptLog struct {
+	mu   sync.Mutex
+	last string // request id of the newest one collected
+	all  []accepted
+}
+
+// collect takes over what is new. It must be called more often than the simulator forgets.
+func (l *acceptLog) collect(sim *linesim.Simulator) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	kept := sim.Accepted()
+	from := 0
+	if l.last != "" {
+		from = 1 + slices.IndexFunc(kept, func(a linesim.Acceptance) bool { return a.RequestID == l.last })
+		if from == 0 {
+			return fmt.Errorf("the simulator forgot messages before they were counted")
+		}
+	}
+	for _, a := range kept[from:] {
+		m, err := said(a.Body)
+		if err != nil {
+			return err
+		}
+		l.all = append(l.all, accepted{a.To, string(a.Body), m})
+		l.last = a.RequestID
+	}
+	return nil
+}
+
+// said returns the alternative text of a message, which names all that it tells.
+func said(body []byte) (string, error) {
+	var b struct {
+		Messages []struct {
+			AltText string `json:"altText"`
+		} `json:"messages"`
+	}
+	if err := json.Unmarshal(body, &b); err != nil || len(b.Messages) != 1 {
+		return "", fmt.Errorf("LINE accepted what is no single message: %.200s", body)
+	}
+	return b.Messages[0].AltText, nil
+}
+
+// verdict is what came of a run.
+type verdict struct {
+	delivered int // different messages to different recipients
+	lost      []string
+	doubled   []string            // one for each time that LINE accepted what it had accepted before
+	failed    map[roster.Code]int // as shown
+	canceled  map[roster.Code]int // as shown
+}
+
+// judge compares what was acknowledged with what LINE accepted and with what is shown to have failed. Something is lost
+// when it was acknowledged, is still so, is not the last word that its recipient got, and is not shown as failed.
+func judge(people []*person, boards []*board, got []accepted, list []shownDelivery) verdict {
+	v := verdict{failed: map[roster.Code]int{}, canceled: map[roster.Code]int{}}
+	seen := map[accepted]bool{}
+	said := map[string][]string{}
+	for _, a := range got {
+		said[a.to] = append(said[a.to], a.says)
+		if seen[a] {
+			v.doubled = append(v.doubled, fmt.Sprintf("%s got again: %q", a.to, a.says))
+		}
+		seen[a] = true
+	}
+	v.delivered = len(seen)
+
+	type shift struct{ teacherID, shiftID int64 }
+	type version struct {
+		groupID int64
+		month   string
+		number  int
+	}
+	newestOfShift, newestOfVersion := map[shift]shownDelivery{}, map[version]shownDelivery{}
+	for _, d := range list {
+		switch d.State {
+		case roster.Failed:
+			v.failed[d.Code]++
+		case roster.Canceled:
+			v.canceled[d.Code]++
+		}
+		if d.GroupID != 0 {
+			k := version{d.GroupID, d.Month, d.Number}
+			if d.ID > newestOfVersion[k].ID {
+				newestOfVersion[k] = d
+			}
+			continue
+		}
+		k := shift{d.TeacherID, d.ShiftID}
+		if d.ID > newestOfShift[k].ID {
+			newestOfShift[k] = d
+		}
+	}
+
+	for _, p := range people {
+		if p.shiftID == 0 {
+			continue
+		}
+		heard := said[p.lineID]
+		last := ""
+		if len(heard) > 0 {
+			last = heard[len(heard)-1]
+		}
+		knows := last == "" || callsOff(last)
+		truth := "no shift"
+		if p.is != nil {
+			w := work{p.day, *p.is, p.classroom}
+			knows, truth = w.tells(last), w.said()
+		}
+		if d := newestOfShift[shift{p.teacherID, p.shiftID}]; !knows && !shownAsFailed(d) {
+			v.lost = append(v.lost, fmt.Sprintf("teacher %d: %s; last told %q; delivery %d is %s %s", p.teacherID, truth, last, d.ID, d.State, d.Code))
+		}
+	}
+	for _, b := range boards {
+		if b.number == 0 {
+			continue
+		}
+		last := 0
+		for _, m := range said[b.lineID] {
+			for n := 1; n <= b.number; n++ {
+				if announces(m, b.month, n) {
+					last = n
+				}
+			}
+		}
+		if d := newestOfVersion[version{b.groupID, b.month.String(), b.number}]; last != b.number && !shownAsFailed(d) {
+			v.lost = append(v.lost, fmt.Sprintf("group %d: version %d of %s; last told version %d; delivery %d is %s %s", b.groupID, b.number, b.month, last, d.ID, d.State, d.Code))
+		}
+	}
+	return v
+}
+
+// shownAsFailed reports whether an admin who looks at the list sees that a message did not go, and why.
+func shownAsFailed(d shownDelivery) bool {
+	return d.Code != "" && (d.State == roster.Failed || (d.State == roster.Canceled && d.Code == roster.CodeShiftStarted))
+}
+
+// counts writes codes with their numbers, the most frequent first.
+func counts(of map[roster.Code]int) string {
+	if len(of) == 0 {
+		return "none"
+	}
+	codes := slices.Collect(maps.Keys(of))
+	slices.SortFunc(codes, func(a, b roster.Code) int {
+		if of[a] != of[b] {
+			return of[b] - of[a]
+		}
+		return strings.Compare(string(a), string(b))
+	})
+	var parts []string
+	for _, c := range codes {
+		parts = append(parts, fmt.Sprintf("%s %d", c, of[c]))
+	}
+	return strings.Join(parts, " · ")
+}
