@@ -3,7 +3,6 @@ package sheet_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"image"
 	"image/png"
@@ -15,16 +14,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
-
 	"shiftpost/db/roster"
 	"shiftpost/jobs/render"
+	"shiftpost/jobs/render/browsertest"
 	"shiftpost/static"
 	"shiftpost/views/sheet"
 )
 
-// draw returns the pictures of documents as they are published.
-func draw(t *testing.T, documents ...[]byte) []image.Image {
+// draw returns the pictures of documents as they are published: PNG files.
+func draw(t *testing.T, documents ...[]byte) [][]byte {
 	t.Helper()
 	r, err := render.New(render.Options{TempDir: filepath.Join(t.TempDir(), "chrome"), Timeout: 2 * time.Minute})
 	if err != nil {
@@ -35,24 +33,19 @@ func draw(t *testing.T, documents ...[]byte) []image.Image {
 			t.Error(err)
 		}
 	}()
-	var pictures []image.Image
+	var pictures [][]byte
 	for _, d := range documents {
 		drawn, err := r.PNG(t.Context(), render.Page{HTML: d, Width: sheet.Width, Scale: sheet.Scale})
 		if err != nil {
 			t.Fatal(err)
 		}
-		picture, err := png.Decode(bytes.NewReader(drawn.PNG))
-		if err != nil {
-			t.Fatal(err)
-		}
-		pictures = append(pictures, picture)
+		pictures = append(pictures, drawn.PNG)
 	}
 	return pictures
 }
 
-// look opens documents in Chrome with the fonts of package static and returns for each, as JSON, what a script says
-// of it.
-func look(t *testing.T, script string, documents ...[]byte) []string {
+// look opens documents in Chrome with the fonts of package static and returns what a script says of each.
+func look[T any](t *testing.T, script string, documents ...[]byte) []T {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{number}", func(w http.ResponseWriter, r *http.Request) {
@@ -79,31 +72,11 @@ func look(t *testing.T, script string, documents ...[]byte) []string {
 	server := httptest.NewServer(mux)
 	defer server.Close()
 
-	path, err := render.FindChrome("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path),
-		chromedp.Flag("disable-gpu", true), chromedp.Flag("hide-scrollbars", true), chromedp.UserDataDir(t.TempDir()))
-	allocator, release := chromedp.NewExecAllocator(context.Background(), options...)
-	defer release()
-	ctx, end := chromedp.NewContext(allocator)
-	defer end()
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("start Chrome: %v", err)
-	}
-	var answers []string
+	tab := browsertest.Start(t).Tab(t, sheet.Width, 800)
+	var answers []T
 	for i := range documents {
-		err := chromedp.Do(ctx, chromedp.EmulateViewport(sheet.Width, 800), chromedp.Navigate(fmt.Sprintf("%s/%d", server.URL, i)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := chromedp.Run(ctx, chromedp.Evaluate[string](
-			"document.documentElement.getBoundingClientRect(), document.fonts.ready.then(() => JSON.stringify(("+script+")()))", chromedp.EvalAwaitPromise))
-		if err != nil {
-			t.Fatal(err)
-		}
-		answers = append(answers, answer)
+		tab.Open(fmt.Sprintf("%s/%d", server.URL, i))
+		answers = append(answers, browsertest.Value[T](tab, "document.documentElement.getBoundingClientRect(), document.fonts.ready.then("+script+")"))
 	}
 	return answers
 }
@@ -172,11 +145,7 @@ func TestNoTextLeavesItsPlace(t *testing.T) {
 			labels, documents = append(labels, label+", "+p.Title), append(documents, p.HTML)
 		}
 	}
-	for i, answer := range look(t, outside, documents...) {
-		var found []string
-		if err := json.Unmarshal([]byte(answer), &found); err != nil {
-			t.Fatal(err)
-		}
+	for i, found := range look[[]string](t, outside, documents...) {
 		for _, f := range found {
 			t.Errorf("%s: %s", labels[i], f)
 		}
@@ -201,7 +170,14 @@ func TestAnotherTimeChangesThePictureInsideItsCellOnly(t *testing.T) {
 		after.Snapshot.Shifts[i].Times = roster.TimeRange{Start: 8*60 + 40, End: 10*60 + 20}
 		documents = append(documents, pages(t, after)[0].HTML)
 	}
-	pictures := draw(t, documents...)
+	var pictures []*image.RGBA
+	for _, drawn := range draw(t, documents...) {
+		picture, err := png.Decode(bytes.NewReader(drawn))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pictures = append(pictures, picture.(*image.RGBA)) // as an opaque picture is decoded
+	}
 	for i, c := range cells {
 		if a, b := pictures[0].Bounds(), pictures[i+1].Bounds(); a != b || a.Dx() != sheet.Width*sheet.Scale {
 			t.Fatalf("the pictures measure %v and %v", a, b)
@@ -213,12 +189,16 @@ func TestAnotherTimeChangesThePictureInsideItsCellOnly(t *testing.T) {
 	}
 }
 
-// difference is the smallest rectangle around all pixels that differ.
-func difference(a, b image.Image) image.Rectangle {
+// difference is the smallest rectangle around all pixels that differ, of two pictures of one size.
+func difference(a, b *image.RGBA) image.Rectangle {
 	var changed image.Rectangle
-	for y := a.Bounds().Min.Y; y < a.Bounds().Max.Y; y++ {
-		for x := a.Bounds().Min.X; x < a.Bounds().Max.X; x++ {
-			if a.At(x, y) != b.At(x, y) {
+	for y := a.Rect.Min.Y; y < a.Rect.Max.Y; y++ {
+		from, to := a.PixOffset(a.Rect.Min.X, y), a.PixOffset(a.Rect.Max.X, y)
+		if bytes.Equal(a.Pix[from:to], b.Pix[from:to]) {
+			continue
+		}
+		for x := a.Rect.Min.X; x < a.Rect.Max.X; x++ {
+			if a.RGBAAt(x, y) != b.RGBAAt(x, y) {
 				changed = changed.Union(image.Rect(x, y, x+1, y+1))
 			}
 		}
@@ -229,15 +209,11 @@ func difference(a, b image.Image) image.Rectangle {
 // cellBox is where the cell of a day and a column, both from 1, lies in the picture.
 func cellBox(t *testing.T, document []byte, day, column int) image.Rectangle {
 	t.Helper()
-	answer := look(t, fmt.Sprintf(`() => {
+	edge := look[[4]float64](t, fmt.Sprintf(`() => {
 		const cell = document.querySelectorAll('.row:not(.heads)')[%d].querySelectorAll('.cell')[%d];
 		const r = cell.getBoundingClientRect();
 		return [r.left, r.top, r.right, r.bottom];
 	}`, day-1, column-1), document)[0]
-	var edge [4]float64
-	if err := json.Unmarshal([]byte(answer), &edge); err != nil {
-		t.Fatal(err)
-	}
 	return image.Rect(int(edge[0]*sheet.Scale), int(edge[1]*sheet.Scale), int(edge[2]*sheet.Scale+0.5), int(edge[3]*sheet.Scale+0.5))
 }
 
@@ -247,9 +223,13 @@ func TestTheBusiestMonthStillBecomesPictures(t *testing.T) {
 	for _, p := range pages(t, crowded()) {
 		documents = append(documents, p.HTML)
 	}
-	for _, picture := range draw(t, documents...) {
-		if b := picture.Bounds(); b.Dx() != sheet.Width*sheet.Scale || b.Dx()*b.Dy() > render.MaxPixels {
-			t.Errorf("a picture measures %v", b)
+	for _, drawn := range draw(t, documents...) {
+		picture, err := png.DecodeConfig(bytes.NewReader(drawn))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if picture.Width != sheet.Width*sheet.Scale || picture.Width*picture.Height > render.MaxPixels {
+			t.Errorf("a picture measures %d × %d", picture.Width, picture.Height)
 		}
 	}
 }
