@@ -74,7 +74,7 @@ func (s *Site) renderGroupLINE(c echo.Context, status int, v views.GroupLINE) er
 	}
 	return s.render(c, screen{
 		status:   status,
-		page:     views.Page{Title: text.T(ctx, "linegroups.title"), Place: views.PlaceSettings},
+		page:     views.Page{Title: text.T(ctx, "linegroups.title"), Place: views.PlaceSettings, Styles: []string{"publication.css", "linking.css"}},
 		body:     views.GroupLINEPage(v),
 		fragment: views.GroupLINEContent(v),
 	})

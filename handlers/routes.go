@@ -67,6 +67,11 @@ func (s *Site) forAdmins() []route {
 		{http.MethodPut, "/teachers/:teacher", s.updateTeacher},
 		{http.MethodPost, "/teachers/:teacher/archive", s.archiveTeacher},
 		{http.MethodDelete, "/teachers/:teacher/archive", s.restoreTeacher},
+		{http.MethodPost, "/teachers/:teacher/invitations", s.createInvitation},
+		{http.MethodDelete, "/teachers/:teacher/invitations", s.deleteInvitation},
+		{http.MethodDelete, "/teachers/:teacher/link", s.deleteTeacherLink},
+		{http.MethodGet, "/invitations/new", s.newInvitations},
+		{http.MethodPost, "/invitations", s.createInvitations},
 
 		{http.MethodGet, "/patterns", s.listPatterns},
 		{http.MethodGet, "/patterns/new", s.newPattern},

@@ -72,14 +72,25 @@ func (s *Site) editTeacher(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	return s.showStoredTeacher(c, http.StatusOK, t)
+}
+
+// showStoredTeacher shows the form of a teacher with what is stored.
+func (s *Site) showStoredTeacher(c echo.Context, status int, t roster.Teacher) error {
 	classrooms, groups, err := s.homes(c.Request().Context())
 	if err != nil {
 		return err
 	}
-	return s.showTeacherForm(c, http.StatusOK, views.NewTeacherForm(t, classrooms, groups))
+	return s.showTeacherForm(c, status, views.NewTeacherForm(t, classrooms, groups))
 }
 
 func (s *Site) showTeacherForm(c echo.Context, status int, f views.TeacherForm) error {
+	if !f.New() {
+		var err error
+		if f.LINE, err = s.teacherLINE(c.Request().Context(), f.Teacher); err != nil {
+			return err
+		}
+	}
 	title := f.Teacher.Name
 	if f.New() {
 		title = text.T(c.Request().Context(), "teachers.new")

@@ -48,6 +48,11 @@ func (s *Site) forTeachers() []route {
 	}
 	return append(routes, []route{
 		{http.MethodPost, "/viewer/session", s.ofTeacher(s.createViewerSession)},
+		{http.MethodPost, "/viewer/invitations", s.ofTeacher(s.showInvitation)},
+		{http.MethodPost, "/viewer/link", s.ofTeacher(s.createLink)},
+		{http.MethodGet, "/viewer/link", s.ofTeacher(requireTeacher(s.showLink))},
+		{http.MethodDelete, "/viewer/link", s.ofTeacher(requireTeacher(s.deleteLink))},
+		{http.MethodPost, "/viewer/friendship", s.ofTeacher(requireTeacher(s.showFriendship))},
 		{http.MethodGet, "/viewer", s.ofTeacher(requireViewer(s.showPresentDocument))},
 		{http.MethodGet, "/viewer/*", s.ofTeacher(requireViewer(s.showNothing))},
 		{http.MethodGet, "/viewer/documents/:documentId", s.ofTeacher(requireViewer(s.showDocument))},
@@ -106,7 +111,7 @@ func (s *Site) showShell(c echo.Context) error {
 	h.Set("Cache-Control", "no-cache")
 	shell := views.Shell{
 		LIFFID: s.viewer.LIFFID, SDKURL: s.viewer.SDKURL, Path: here(c.Request()),
-		LIFFURL: strings.TrimSuffix(s.viewer.LIFFBaseURL, "/") + "/" + s.viewer.LIFFID,
+		LIFFURL: s.liffURL(),
 	}
 	return drawHTML(c, http.StatusOK, views.ViewerShell(shell))
 }
@@ -186,6 +191,18 @@ func viewerProblemOf(err error) (status int, reason string) {
 		return http.StatusForbidden, "stranger"
 	case errors.Is(err, line.ErrNotAsked):
 		return http.StatusServiceUnavailable, "line"
+	case errors.Is(err, errNoInvitation):
+		return http.StatusNotFound, "invitation_unknown"
+	case errors.Is(err, db.ErrInvitationExpired):
+		return http.StatusGone, "invitation_expired"
+	case errors.Is(err, db.ErrInvitationUsed):
+		return http.StatusGone, "invitation_used"
+	case errors.Is(err, db.ErrInvitationRevoked):
+		return http.StatusGone, "invitation_revoked"
+	case errors.Is(err, db.ErrLinkTaken):
+		return http.StatusConflict, "invitation_taken"
+	case errors.Is(err, auth.ErrTooManyTries):
+		return http.StatusTooManyRequests, "invitation_tries"
 	case errors.Is(err, errNoCalendar):
 		return http.StatusNotFound, "calendar"
 	case errors.Is(err, errNothingPublished):

@@ -248,6 +248,9 @@ func documentCountdown(ctx context.Context, minutes int) string {
 // path is the address of a document in the viewer.
 func (p DocumentPage) path(documentID string) string { return p.Base + documentID }
 
+// linkPath is the address of the page about the reader's link.
+func (p DocumentPage) linkPath() string { return strings.TrimSuffix(p.Base, "documents/") + "link" }
+
 // imagePath is the address of a page's picture.
 func (p DocumentPage) imagePath(i roster.Image) string {
 	return "/viewer/documents/" + p.Document.Publication.DocumentID + "/pages/" + strconv.Itoa(i.Page)

@@ -41,6 +41,8 @@ var (
 	ErrStranger = errors.New("not a linked teacher")
 	// ErrNoTeacher tells that the request needs a teacher's session and has none, or one that ended.
 	ErrNoTeacher = errors.New("no teacher is signed in")
+	// ErrTooManyTries tells that a LINE user named too many invitations that do not exist, and must wait.
+	ErrTooManyTries = errors.New("too many wrong invitations")
 )
 
 // Verifier asks LINE about an ID token. *line.Client is one.
@@ -75,6 +77,7 @@ type Teachers struct {
 	clock    clockwork.Clock
 	log      *slog.Logger
 	asking   chan struct{} // bounds how many questions to LINE are open at once
+	tries    *throttle     // of invitations, by LINE user
 }
 
 // NewTeachers makes the Teachers of a site.
@@ -93,6 +96,7 @@ func NewTeachers(o TeachersOptions) *Teachers {
 		clock:    o.Clock,
 		log:      o.Logger,
 		asking:   make(chan struct{}, 16),
+		tries:    newThrottle(),
 	}
 	t.sessions.Store = sqlite3store.NewWithCleanupInterval(o.Store.SessionDB(), 0)
 	t.sessions.HashTokenInStore = true
@@ -184,16 +188,13 @@ const maxTokenLength = 8 << 10
 // A session that was opened with this very token goes on as long as it lives, without a question to LINE: the cookie
 // alone would do, and the token shows that it still belongs to whom LINE says is looking.
 func (t *Teachers) SignIn(ctx context.Context, idToken string) (roster.Teacher, error) {
-	if len(idToken) > maxTokenLength || !tokenForm.MatchString(idToken) {
-		return roster.Teacher{}, line.ErrTokenInvalid
-	}
 	if same(digest(idToken), t.sessions.GetString(ctx, keyIDToken)) {
 		teacher, err := t.signedIn(ctx)
 		if err == nil || (!errors.Is(err, ErrNoTeacher) && !errors.Is(err, ErrStranger)) {
 			return teacher, err
 		}
 	}
-	identity, err := t.ask(ctx, idToken)
+	identity, err := t.Visitor(ctx, idToken)
 	if err != nil {
 		return roster.Teacher{}, err
 	}
@@ -208,20 +209,50 @@ func (t *Teachers) SignIn(ctx context.Context, idToken string) (roster.Teacher, 
 	if err != nil {
 		return teacher, err
 	}
+	return teacher, t.Begin(ctx, teacher, idToken)
+}
+
+// Begin starts in the request's session that of a linked teacher, about whose LINE user LINE just said that the ID token
+// is.
+func (t *Teachers) Begin(ctx context.Context, teacher roster.Teacher, idToken string) error {
 	if err := t.sessions.Clear(ctx); err != nil {
-		return teacher, fmt.Errorf("clear session: %w", err)
+		return fmt.Errorf("clear session: %w", err)
 	}
 	if err := t.sessions.RenewToken(ctx); err != nil {
-		return teacher, fmt.Errorf("renew session: %w", err)
+		return fmt.Errorf("renew session: %w", err)
 	}
 	t.sessions.Put(ctx, keyTeacherID, teacher.ID)
 	t.sessions.Put(ctx, keySignedInAt, t.clock.Now().UnixMilli())
 	t.sessions.Put(ctx, keyLINEUser, digest(teacher.LINEUserID))
 	t.sessions.Put(ctx, keyIDToken, digest(idToken))
-	return teacher, nil
+	return nil
 }
 
-func (t *Teachers) ask(ctx context.Context, idToken string) (line.Identity, error) {
+// End ends the session of a teacher who is no longer linked.
+func (t *Teachers) End(ctx context.Context) error {
+	if err := t.sessions.Destroy(ctx); err != nil {
+		return fmt.Errorf("destroy session: %w", err)
+	}
+	return nil
+}
+
+// TakeTry spends one of the tries that a LINE user has to name an invitation that exists. The error is ErrTooManyTries
+// when none is left. ForgiveTries gives it back after one that does.
+func (t *Teachers) TakeTry(lineUserID string) error {
+	if _, until := t.tries.take(digest(lineUserID), t.clock.Now()); !until.IsZero() {
+		return ErrTooManyTries
+	}
+	return nil
+}
+
+// ForgiveTries forgets the wrong tries of a LINE user.
+func (t *Teachers) ForgiveTries(lineUserID string) { t.tries.forgive(digest(lineUserID)) }
+
+// Visitor lets LINE say whom an ID token is about, teacher or not. The errors are those of SignIn but ErrStranger.
+func (t *Teachers) Visitor(ctx context.Context, idToken string) (line.Identity, error) {
+	if len(idToken) > maxTokenLength || !tokenForm.MatchString(idToken) {
+		return line.Identity{}, line.ErrTokenInvalid
+	}
 	select {
 	case t.asking <- struct{}{}:
 		defer func() { <-t.asking }()

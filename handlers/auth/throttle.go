@@ -6,16 +6,17 @@ import (
 )
 
 const (
-	// maxWrong is how many wrong passwords in a row are answered before the wait.
+	// maxWrong is how many wrong passwords, or invitations, in a row are answered before the wait.
 	maxWrong = 5
-	// wait is how long nothing is tried for that address from there after that; it is also how long a wrong try counts.
+	// wait is how long nothing is tried after that; it is also how long a wrong try counts.
 	wait = 15 * time.Minute
 	// maxTracked bounds the memory that strangers can fill.
 	maxTracked = 20000
 )
 
-// throttle counts wrong passwords for each pair of e-mail address and network address. Somebody who guesses is stopped
-// after maxWrong; an admin elsewhere is not locked out by it. It is kept in memory: a restart forgives.
+// throttle counts wrong tries: passwords for each pair of e-mail address and network address, invitations for each LINE
+// user. Somebody who guesses is stopped after maxWrong; an admin elsewhere is not locked out by it. It is kept in memory:
+// a restart forgives.
 type throttle struct {
 	mu    sync.Mutex
 	tries map[string]tries
@@ -50,7 +51,7 @@ func (t *throttle) take(key string, now time.Time) (left int, until time.Time) {
 	return maxWrong - v.wrong, time.Time{}
 }
 
-// forgive forgets the wrong tries of a pair.
+// forgive forgets the wrong tries of a key.
 func (t *throttle) forgive(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -67,6 +67,17 @@
       input.focus();
       return;
     }
+    const copier = event.target.closest("[data-copies]");
+    if (copier) {
+      const field = document.getElementById(copier.dataset.copies);
+      field.select();
+      navigator.clipboard.writeText(field.value).then(() => { copier.textContent = copier.dataset.copied; }, () => document.execCommand("copy"));
+      return;
+    }
+    if (event.target.closest("[data-prints]")) {
+      window.print();
+      return;
+    }
     // A menu closes when something else is touched.
     document.querySelectorAll("details.menu[open]").forEach((menu) => {
       if (!menu.contains(event.target)) menu.open = false;

@@ -103,6 +103,8 @@
 
   // place is what the address names below the viewer's own.
   const place = () => location.pathname.replace(/^\/(liff|viewer)/, "").replace(/\/+$/, "");
+  // invited is the secret of the invitation that the address names: whoever opens it is no teacher yet.
+  const invited = () => (/^\/invitations\/([^/]+)$/.exec(place()) || [])[1];
 
   // ---- LINE ----
 
@@ -140,10 +142,14 @@
       renew();
       return false;
     }
-    const answer = await ask("/viewer/session", { method: "POST", body: new URLSearchParams({ id_token: token }) });
+    const answer = await (invited()
+      ? ask("/viewer/invitations", { method: "POST", body: new URLSearchParams({ id_token: token, token: invited() }) })
+      : ask("/viewer/session", { method: "POST", body: new URLSearchParams({ id_token: token }) }));
     if (answer.ok) {
       memory.clear();
-      return true;
+      if (!invited()) return true;
+      show(answer.html);
+      return false; // that was the page
     }
     if (answer.status === 401) renew();
     else show(answer.html);
@@ -170,7 +176,7 @@
   // refresh looks again at a page that is already shown, and leaves it alone when it cannot.
   let refreshing = false;
   async function refresh() {
-    if (refreshing || !shown) return;
+    if (refreshing || !shown || invited()) return;
     refreshing = true;
     try {
       if (!(await load(true)) && (await signIn())) await load(true);
@@ -217,8 +223,10 @@
   // A form is sent and answered within the page: its part of it, or all of it, is put in place anew.
   async function send(form, button) {
     const { into, focus } = form.dataset;
+    const fields = new URLSearchParams(new FormData(form));
+    if ("vouched" in form.dataset) fields.set("id_token", liff.getIDToken());
     try {
-      const answer = await ask(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+      const answer = await ask(form.action, { method: "POST", body: fields });
       if (answer.status === 401) {
         if (!ready) location.reload();
         else if (await signIn()) await load();
@@ -279,6 +287,13 @@
     if (outside && ready && liff.isInClient()) {
       event.preventDefault();
       liff.openWindow({ url: outside.href, external: true });
+    }
+    // LINE can ask for the friendship within its own browser; elsewhere the link leads to it.
+    const befriender = event.target.closest("[data-befriends]");
+    if (befriender && ready && liff.isInClient() && liff.isApiAvailable("requestFriendship")) {
+      event.preventDefault();
+      const form = document.getElementById(befriender.dataset.befriends);
+      liff.requestFriendship().then(() => form.requestSubmit(), () => location.assign(befriender.href));
     }
     const copier = event.target.closest("[data-copies]");
     if (copier) {
