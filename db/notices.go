@@ -53,9 +53,10 @@ func (s *Store) weigh(t *tx, st *roster.Standing, teacher roster.Teacher) (err e
 		}
 	}
 	if st.Untrue() {
-		st.Answered, err = t.stands(st.Correcting(), st.Shift.ID, st.Shift.Version, teacher.LINEUserID)
+		err = t.row(`SELECT EXISTS (SELECT 1 FROM deliveries WHERE kind = ? AND shift_id = ? AND shift_version = ? AND line_id = ? AND (state IN ('sent', 'failed') OR code = 'CANCELED_BY_ADMIN'))`,
+			st.Correcting(), st.Shift.ID, st.Shift.Version, teacher.LINEUserID).Scan(&st.Answered)
 	}
-	return err
+	return wrap(err, "what was answered of shift %d", st.Shift.ID)
 }
 
 // told reads what a LINE user was told about a shift and still counts.
@@ -117,7 +118,7 @@ func (s *Store) settle(t *tx, shiftID int64, teacher roster.Teacher, firstEdit t
 		}
 		return changed, t.event(live.ID, EventEdited, "", 0)
 	default:
-		if corrects(kind) && cannot == "" && corrects(live.Kind) && live.FirstTryAt.IsZero() {
+		if corrects(kind) && cannot == "" && corrects(live.Kind) && live.FirstTryAt.IsZero() && live.DeadlineAt.After(t.now) {
 			return s.reaim(t, live, kind, st.Shift.Version, deadline)
 		}
 		code, err := s.check(t, live)

@@ -2,10 +2,13 @@ package db
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/google/uuid"
 
 	"shiftpost/db/roster"
 )
@@ -13,8 +16,11 @@ import (
 // SweepReminders is the name the reminder sweep is recorded under.
 const SweepReminders = "reminders"
 
-// sweepBatch is how many rows of a sweep share a transaction: few, so that nobody waits long for the writer.
-const sweepBatch = 50
+// How many shifts of a sweep share a transaction: few enough that whoever waits for the writer does not notice.
+const (
+	sweepBatch = 20  // compared one by one
+	plainBatch = 200 // first reminders, which two statements make
+)
 
 // MakeReminders makes what is due now: reminders of shifts inside their window, and corrections and cancellations of
 // told shifts still ahead that are untrue. A shift that was confirmed in time and whose whole window passed since the
@@ -24,18 +30,88 @@ func (s *Store) MakeReminders(ctx context.Context) (int, error) {
 	now := s.Now()
 	today := roster.DateOf(now, s.loc)
 	var errs []error
-	untrue, err := s.untrue(ctx, today)
+	compare, err := s.untrue(ctx, today)
 	errs = append(errs, err)
 	due, err := s.dueReminders(ctx, now, today)
 	errs = append(errs, err)
 	n := 0
-	for batch := range slices.Chunk(append(untrue, due...), sweepBatch) {
+	for batch := range slices.Chunk(due, plainBatch) {
+		made, err := s.makePlain(ctx, batch)
+		if err != nil {
+			s.log.Warn("first reminders are made one by one", "error", err)
+		}
+		n += len(made)
+		for _, w := range batch {
+			if !made[w.shiftID] {
+				compare = append(compare, w.pair)
+			}
+		}
+	}
+	for batch := range slices.Chunk(compare, sweepBatch) {
 		changed, err := s.settleBatch(ctx, batch)
 		n += changed
 		errs = append(errs, err)
 	}
 	missed, err := s.missedReminders(ctx, now, today)
 	return n + missed, errors.Join(append(errs, err)...)
+}
+
+// makePlain makes the reminders of those shifts of which nobody was ever told anything, and whose teacher was not told
+// of that day either: nothing there is to be compared. It returns the shifts it reminded of. On an error it made none.
+func (s *Store) makePlain(ctx context.Context, windows []window) (made map[int64]bool, err error) {
+	type plain struct {
+		ID       int64  `json:"id"`
+		Version  int64  `json:"version"`
+		Lead     int    `json:"lead"`
+		Deadline int64  `json:"deadline"`
+		Key      string `json:"key"`
+	}
+	rows := make([]plain, len(windows))
+	for i, w := range windows {
+		rows[i] = plain{w.Shift.ID, w.Shift.Version, w.LeadMinutes, w.Shift.Start(s.loc).UnixMilli(), uuid.NewString()}
+	}
+	in, err := json.Marshal(rows)
+	if err != nil {
+		return nil, err
+	}
+	err = s.inTx(ctx, func(t *tx) error {
+		var last int64
+		if err := t.row(`SELECT coalesce(max(id), 0) FROM deliveries`).Scan(&last); err != nil {
+			return err
+		}
+		if _, err := t.exec(`INSERT INTO deliveries (kind, state, retry_key, teacher_id, shift_id, shift_version, line_id, due_at, deadline_at, next_attempt_at, created_at, updated_at)
+			SELECT ?1, 'queued', p.value ->> 'key', s.teacher_id, s.id, s.version, t.line_user_id, ?2, p.value ->> 'deadline', ?2, ?2, ?2
+			FROM json_each(?3) p JOIN shifts s ON s.id = p.value ->> 'id' JOIN teachers t ON t.id = s.teacher_id
+			JOIN classrooms c ON c.id = s.classroom_id JOIN groups g ON g.id = c.group_id
+			WHERE s.state = 'confirmed' AND s.version = p.value ->> 'version' AND g.lead_minutes = p.value ->> 'lead' AND p.value ->> 'deadline' > ?2
+			AND t.line_user_id <> '' AND t.notices_on AND t.archived_at IS NULL
+			AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.shift_id = s.id)
+			AND NOT EXISTS (SELECT 1 FROM told w WHERE w.line_id = t.line_user_id AND w.date = s.date AND w.certainty <> 'void')`,
+			roster.ShiftReminder, at(t.now), string(in)); err != nil {
+			return fmt.Errorf("save first reminders: %w", err)
+		}
+		if _, err := t.exec(`INSERT INTO jobs (kind, subject_id, lane, state, run_at, created_at, updated_at)
+			SELECT ?1, id, 'teacher:' || teacher_id, 'ready', ?2, ?2, ?2 FROM deliveries WHERE id > ?3`, JobNotice, at(t.now), last); err != nil {
+			return fmt.Errorf("queue first reminders: %w", err)
+		}
+		ids, err := list(t.ctx, t, func(r scanner) (x int64, err error) {
+			err = r.Scan(&x)
+			return x, err
+		}, `SELECT shift_id FROM deliveries WHERE id > ?`, last)
+		if err != nil {
+			return err
+		}
+		made = make(map[int64]bool, len(ids))
+		for _, id := range ids {
+			made[id] = true
+		}
+		t.queued = len(ids) > 0
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return made, nil
 }
 
 // settleBatch compares several shifts in one transaction, or each in its own when that fails: one bad row must not stop
@@ -92,15 +168,15 @@ type window struct {
 
 func scanWindow(r scanner) (w window, err error) {
 	x := &w.Shift
-	err = r.Scan(&x.ID, &x.TeacherID, &x.Date, &x.Times.Start, &x.Times.End, &w.LeadMinutes)
+	err = r.Scan(&x.ID, &x.TeacherID, &x.Date, &x.Times.Start, &x.Times.End, &x.Version, &w.LeadMinutes)
 	w.pair = pair{x.ID, x.TeacherID}
 	return w, err
 }
 
 // dueReminders finds confirmed shifts inside their window without a standing reminder of their version. What else can
 // stand in a reminder's way, settle looks at.
-func (s *Store) dueReminders(ctx context.Context, now time.Time, today roster.Date) ([]pair, error) {
-	windows, err := list(ctx, s.read, scanWindow, `SELECT s.id, s.teacher_id, s.date, s.start_minutes, s.end_minutes, g.lead_minutes FROM shifts s
+func (s *Store) dueReminders(ctx context.Context, now time.Time, today roster.Date) ([]window, error) {
+	windows, err := list(ctx, s.read, scanWindow, `SELECT s.id, s.teacher_id, s.date, s.start_minutes, s.end_minutes, s.version, g.lead_minutes FROM shifts s
 		JOIN classrooms c ON c.id = s.classroom_id JOIN groups g ON g.id = c.group_id JOIN teachers t ON t.id = s.teacher_id
 		WHERE s.state = 'confirmed' AND s.date BETWEEN ? AND ?
 		AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.shift_id = s.id AND d.line_id = t.line_user_id AND d.kind = 'shift_reminder' AND d.shift_version = s.version
@@ -109,13 +185,9 @@ func (s *Store) dueReminders(ctx context.Context, now time.Time, today roster.Da
 	if err != nil {
 		return nil, fmt.Errorf("look for due reminders: %w", err)
 	}
-	var due []pair
-	for _, w := range windows {
-		if w.Shift.Start(s.loc).After(now) && !w.ReminderFrom(s.loc).After(now) {
-			due = append(due, w.pair)
-		}
-	}
-	return due, nil
+	return slices.DeleteFunc(windows, func(w window) bool {
+		return !w.Shift.Start(s.loc).After(now) || w.ReminderFrom(s.loc).After(now)
+	}), nil
 }
 
 // missedReminders notes the shifts that began since the last recorded run, were confirmed before, and of which nobody
@@ -129,7 +201,7 @@ func (s *Store) missedReminders(ctx context.Context, now time.Time, today roster
 	if last.IsZero() {
 		return 0, nil
 	}
-	windows, err := list(ctx, s.read, scanWindow, `SELECT s.id, s.teacher_id, s.date, s.start_minutes, s.end_minutes, g.lead_minutes FROM shifts s
+	windows, err := list(ctx, s.read, scanWindow, `SELECT s.id, s.teacher_id, s.date, s.start_minutes, s.end_minutes, s.version, g.lead_minutes FROM shifts s
 		JOIN classrooms c ON c.id = s.classroom_id JOIN groups g ON g.id = c.group_id
 		WHERE s.state = 'confirmed' AND s.date BETWEEN ? AND ?
 		AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.shift_id = s.id AND d.shift_version = s.version AND d.kind IN ('shift_reminder', 'shift_correction'))`,

@@ -690,6 +690,31 @@ func TestANoticeNotAcceptedByItsDeadlineEndsAndTheNextOneIsMade(t *testing.T) {
 	s.sim.Assert(t)
 }
 
+func TestACorrectionThatWaitedPastTheToldStartEndsAndTheNextOneIsMadeWhoeverLooksFirst(t *testing.T) {
+	t.Parallel()
+	for name, look := range map[string]func(*story, roster.Shift){
+		"the runner":         func(s *story, _ roster.Shift) { s.step(t) },
+		"the reminder sweep": func(s *story, _ roster.Shift) { s.remind(t) },
+		"the recovery sweep": func(s *story, _ roster.Shift) { s.recover(t) },
+		"an edit":            func(s *story, x roster.Shift) { s.change(t, x.ID, 0, 8, "20:00-21:30") },
+	} {
+		s := newStory(t)
+		x := s.told(t)
+		s.change(t, x.ID, 0, 8, "19:30-21:30")
+		s.at(t, "17:00")
+		look(s, x)
+		all := s.notices(t, x.ID)
+		if len(all) != 3 || all[1].State != roster.Canceled || (all[1].Code != roster.CodeShiftStarted && name != "an edit") || all[2].Kind != roster.ShiftCorrection {
+			t.Errorf("%s: the notices are %v", name, all)
+			continue
+		}
+		s.pastUndo(t)
+		if got := s.last(t, 1); !contains(got, "シフトが変更になりました") {
+			t.Errorf("%s: the last message is\n%s", name, got)
+		}
+	}
+}
+
 func TestAWaitingNoticePastItsDeadlineEndsWithTheReasonTheCheckGives(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

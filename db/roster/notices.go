@@ -35,7 +35,7 @@ type Standing struct {
 	// and stands, with no cancellation after it that was or may have been sent.
 	Reminded bool
 	// Answered reports whether the correction of the shift's present version, or the cancellation where it is not
-	// theirs, stands: it is not made a second time.
+	// theirs, was sent, failed or was called off by an admin: it is not made a second time.
 	Answered bool
 }
 
