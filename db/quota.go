@@ -75,7 +75,7 @@ func (s *Store) quota(t *tx) (roster.Quota, error) {
 
 // remindersToCome counts the reminders that will be made before an instant as things are now.
 func (s *Store) remindersToCome(t *tx, until time.Time) (int, error) {
-	windows, err := list(t.ctx, t, scanWindow, `SELECT s.id, s.teacher_id, s.date, s.start_minutes, s.end_minutes, g.lead_minutes FROM shifts s
+	windows, err := list(t.ctx, t, scanWindow, `SELECT `+windowColumns+` FROM shifts s
 		JOIN classrooms c ON c.id = s.classroom_id JOIN groups g ON g.id = c.group_id JOIN teachers t ON t.id = s.teacher_id
 		WHERE s.state = 'confirmed' AND s.date BETWEEN ? AND ? AND t.line_user_id <> '' AND t.notices_on = 1 AND t.archived_at IS NULL
 		AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.shift_id = s.id AND d.line_id = t.line_user_id AND d.kind = 'shift_reminder' AND d.shift_version = s.version

@@ -166,6 +166,9 @@ type window struct {
 	roster.Standing
 }
 
+// windowColumns are a shift's and its group's, of shifts s and groups g.
+const windowColumns = `s.id, s.teacher_id, s.date, s.start_minutes, s.end_minutes, s.version, g.lead_minutes`
+
 func scanWindow(r scanner) (w window, err error) {
 	x := &w.Shift
 	err = r.Scan(&x.ID, &x.TeacherID, &x.Date, &x.Times.Start, &x.Times.End, &x.Version, &w.LeadMinutes)
@@ -176,7 +179,7 @@ func scanWindow(r scanner) (w window, err error) {
 // dueReminders finds confirmed shifts inside their window without a standing reminder of their version. What else can
 // stand in a reminder's way, settle looks at.
 func (s *Store) dueReminders(ctx context.Context, now time.Time, today roster.Date) ([]window, error) {
-	windows, err := list(ctx, s.read, scanWindow, `SELECT s.id, s.teacher_id, s.date, s.start_minutes, s.end_minutes, s.version, g.lead_minutes FROM shifts s
+	windows, err := list(ctx, s.read, scanWindow, `SELECT `+windowColumns+` FROM shifts s
 		JOIN classrooms c ON c.id = s.classroom_id JOIN groups g ON g.id = c.group_id JOIN teachers t ON t.id = s.teacher_id
 		WHERE s.state = 'confirmed' AND s.date BETWEEN ? AND ?
 		AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.shift_id = s.id AND d.line_id = t.line_user_id AND d.kind = 'shift_reminder' AND d.shift_version = s.version
@@ -201,7 +204,7 @@ func (s *Store) missedReminders(ctx context.Context, now time.Time, today roster
 	if last.IsZero() {
 		return 0, nil
 	}
-	windows, err := list(ctx, s.read, scanWindow, `SELECT s.id, s.teacher_id, s.date, s.start_minutes, s.end_minutes, s.version, g.lead_minutes FROM shifts s
+	windows, err := list(ctx, s.read, scanWindow, `SELECT `+windowColumns+` FROM shifts s
 		JOIN classrooms c ON c.id = s.classroom_id JOIN groups g ON g.id = c.group_id
 		WHERE s.state = 'confirmed' AND s.date BETWEEN ? AND ?
 		AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.shift_id = s.id AND d.shift_version = s.version AND d.kind IN ('shift_reminder', 'shift_correction'))`,
