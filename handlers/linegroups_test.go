@@ -255,3 +255,30 @@ func TestTyingAGroupOffersToAnnounceWhatWasPublishedBefore(t *testing.T) {
 	dbtest.Must(s.Store.Resend(t.Context(), db.ResendInput{PublicationID: p.PublicationID, AdminID: s.Admin.ID}))(t)
 	s.get(s.page()).lacks("知らせていない公開")
 }
+
+func TestThePublishPageNamesWhoIsInTheGroupBeforeTheButton(t *testing.T) {
+	t.Parallel()
+	s := newLineSite(t)
+	ctx := t.Context()
+	left := dbtest.Must(s.Store.CreateTeacher(ctx, db.TeacherEdit{ClassroomID: s.Classrooms[0].ID, Name: "退職 済子", NoticesOn: true}))(t)
+	if err := s.Store.LinkTeacher(ctx, left.ID, dbtest.LINEUserID(3)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Store.ArchiveTeacher(ctx, left.ID); err != nil {
+		t.Fatal(err)
+	}
+	s.Confirm(t, 0, 8, "17:00-21:30")
+	s.site.renderer = lazyDrawer{}
+	path := "/groups/" + strconv.FormatInt(s.Group.ID, 10) + "/months/2027-01/publications/new"
+	const former = "退職した退職 済子さんが、このLINEグループにいます"
+	page := s.get(path+"?wait=1").wantStatus(http.StatusOK).contains(former, "佐藤 花子さん、鈴木 一郎さん", "ほか11名（名前は分かりません）", "14通")
+	if strings.Index(page.body, former) > strings.Index(page.body, "第1版を公開して14通を送る") {
+		t.Error("who left is named below the button")
+	}
+
+	// The page itself does not wait for LINE; the part that htmx asks for does.
+	s.clock.Advance(membersKept)
+	s.fault(linesim.Fault{Kind: linesim.FaultStatus, Status: 500})
+	s.get(path).wantStatus(http.StatusOK).contains(`hx-get="`+path+`"`).lacks("確かめられませんでした", former)
+	s.get(path, "HX-Request", "true").wantStatus(http.StatusOK).contains("いまLINEに確かめられませんでした", "第1版を公開して14通を送る")
+}

@@ -17,8 +17,9 @@ import (
 	"shiftpost/views/ui"
 )
 
-// newPublication shows what publishing a month would send. Drawing the pictures can take seconds, so the page comes at
-// once without them and asks for itself again by htmx, which waits for them; so does ?wait for who has no script.
+// newPublication shows what publishing a month would send. Drawing the pictures, and asking LINE who is in the group, can
+// take seconds, so the page comes at once without them and asks for itself again by htmx, which waits for them; so does
+// ?wait for who has no script.
 func (s *Site) newPublication(c echo.Context) error {
 	g, m, err := s.month(c)
 	if err != nil {
@@ -33,7 +34,7 @@ func (s *Site) newPublication(c echo.Context) error {
 		return s.showCannotPublish(c, http.StatusOK, p)
 	}
 	waits := wantsFragment(c.Request()) || c.QueryParams().Has("wait")
-	if !waits && !s.stored(p.Pages) {
+	if !waits && (!s.stored(p.Pages) || !s.membersAtHand(p.Group)) {
 		p.Pages = nil
 		return s.showPublish(c, http.StatusOK, p, publishNotes{})
 	}
@@ -67,6 +68,12 @@ func (s *Site) showPublish(c echo.Context, status int, p db.Preview, notes publi
 		v.Failure = &views.RenderFailure{Key: notes.failure, RequestID: requestID(c)}
 		v.Pictures = nil
 	}
+	if len(v.Pictures) > 0 {
+		var err error
+		if v.Members, err = s.members(ctx, &v.Group, inSheet(p.Sheet)); err != nil {
+			return err
+		}
+	}
 	if v.PageCount == 0 {
 		grids, err := sheet.PageGrids(p.Sheet)
 		if err != nil {
@@ -94,6 +101,14 @@ func (s *Site) showPublish(c echo.Context, status int, p db.Preview, notes publi
 		body:     views.PublishPage(v),
 		fragment: views.PublishContent(v),
 	})
+}
+
+// inSheet lists the teachers of a sheet.
+func inSheet(x roster.Sheet) (ids []int64) {
+	for _, t := range x.Snapshot.Teachers {
+		ids = append(ids, t.ID)
+	}
+	return ids
 }
 
 // showCannotPublish says why a month cannot be published now.

@@ -35,6 +35,7 @@ type Publish struct {
 	Waiting   *roster.Delivery    // of an older publication of the month, which this one calls off; nil if none waits
 	Drafts    []DraftLine         // not included
 	NotLinked []roster.Teacher    // in the sheet, but without LINE
+	Members   *Members            // of the LINE group; nil while nobody asked or there is none
 	Pictures  []Picture           // empty while they are not drawn
 	PageCount int                 // how many there are or will be
 	Changed   bool                // it is not what the admin saw when they pressed
