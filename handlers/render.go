@@ -133,12 +133,18 @@ func (s *Site) group(c echo.Context) (roster.Group, error) {
 		return g, err
 	}
 	if g.ArchivedAt.IsZero() {
-		c.Set(requestGroup, g)
-		if s.auth.Sessions.GetInt64(ctx, keyGroup) != g.ID {
-			s.auth.Sessions.Put(ctx, keyGroup, g.ID)
-		}
+		s.present(c, g)
 	}
 	return g, nil
+}
+
+// present makes a group the present one, which the bar shows from now on.
+func (s *Site) present(c echo.Context, g roster.Group) {
+	c.Set(requestGroup, g)
+	ctx := c.Request().Context()
+	if s.auth.Sessions.GetInt64(ctx, keyGroup) != g.ID {
+		s.auth.Sessions.Put(ctx, keyGroup, g.ID)
+	}
 }
 
 // presentGroup picks the group that the bar shows: the one the page is about, else the one looked at last, else the

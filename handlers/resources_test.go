@@ -25,7 +25,7 @@ func TestNewSchoolIsLedToItsFirstGroupAndOn(t *testing.T) {
 
 	ts.follow(ts.post("/groups", fields("name", "駅前・本町グループ", "lead_minutes", "１２０")).wantRedirect("/groups")).
 		contains("「駅前・本町グループ」を追加しました。次は教室を追加してください。", "2時間前", "LINE未接続", "0教室")
-	ts.get("/").wantRedirect("/groups/1/months/2027-01")
+	ts.get("/").wantStatus(http.StatusOK).contains("いま対応することはありません。", `href="/groups/1/months/2027-01"`)
 	ts.get("/groups/1").wantRedirect("/groups/1/months/2027-01")
 	ts.follow(ts.post("/classrooms", fields("name", "駅前教室", "short_name", "駅前", "group", "1"))).contains("「駅前教室」を追加しました。", "1教室")
 	ts.follow(ts.post("/teachers", fields("name", "　佐藤　花子 ", "classroom", "1", "notices", "true"))).
@@ -237,9 +237,9 @@ func TestPresentGroupIsTheOneLookedAtLast(t *testing.T) {
 	ts.get("/settings").contains(`href="/groups/1/months/2027-01"`, "駅前・本町グループ（グループを切り替える）")
 	ts.get("/groups/2").wantRedirect("/groups/2/months/2027-01")
 	ts.get("/settings").contains(`href="/groups/2/months/2027-01"`, "南グループ（グループを切り替える）")
-	ts.get("/").wantRedirect("/groups/2/months/2027-01")
+	ts.get("/").contains(`href="/groups/2/months/2027-01"`).lacks(`href="/groups/1/months/2027-01"`)
 	ts.post("/groups/2/archive", nil).wantRedirect("/groups")
-	ts.get("/").wantRedirect("/groups/1/months/2027-01")
+	ts.get("/").contains(`href="/groups/1/months/2027-01"`).lacks(`href="/groups/2/months/2027-01"`)
 }
 
 func TestPresentMonthIsTheSchoolsNotUTCs(t *testing.T) {
@@ -248,7 +248,8 @@ func TestPresentMonthIsTheSchoolsNotUTCs(t *testing.T) {
 	ts.school()
 	ts.clock.Advance(time.Date(2027, 1, 31, 15, 0, 0, 0, time.UTC).Sub(ts.clock.Now())) // 1 February 0:00 in Tokyo
 	ts.signIn()
-	ts.get("/").wantRedirect("/groups/1/months/2027-02")
+	ts.get("/groups/1").wantRedirect("/groups/1/months/2027-02")
+	ts.get("/").contains("2027年2月1日(月) 00:00 現在", "今日 2/1(月)", "3月を編集")
 }
 
 func TestPageAndFragmentComeFromOneAddress(t *testing.T) {

@@ -35,7 +35,7 @@ func (s *Site) public() []route {
 // forAdmins lists the routes that need an admin who is signed in.
 func (s *Site) forAdmins() []route {
 	return []route{
-		{http.MethodGet, "/", s.showStart},
+		{http.MethodGet, "/", s.showHome},
 		{http.MethodGet, "/settings", s.showSettings},
 
 		{http.MethodGet, "/groups", s.listGroups},
@@ -105,6 +105,7 @@ func (s *Site) forAdmins() []route {
 		{http.MethodGet, "/deliveries/:delivery", s.showDelivery},
 		{http.MethodDelete, "/deliveries/:delivery", s.deleteDelivery},
 		{http.MethodDelete, "/deliveries/:delivery/wait", s.deleteWait},
+		{http.MethodPost, "/deliveries/:delivery/phone-calls", s.createPhoneCall},
 		{http.MethodGet, "/deliveries/:delivery/retries/new", s.newRetry},
 		{http.MethodPost, "/deliveries/:delivery/retries", s.createRetry},
 		{http.MethodGet, "/retries/new", s.newRetries},

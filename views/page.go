@@ -22,6 +22,7 @@ type Place string
 
 // The places, in the order of the bar.
 const (
+	PlaceHome       Place = "home"
 	PlaceMonth      Place = "month"
 	PlacePublish    Place = "publish"
 	PlaceDeliveries Place = "deliveries"
@@ -71,6 +72,7 @@ func (p Page) places(ctx context.Context) []place {
 		list = append(list, place{text.T(ctx, "site.places."+string(at)), href, p.Place == at, count})
 	}
 	if g := p.Frame.Group; g.ID != 0 {
+		add(PlaceHome, HomePath, 0)
 		add(PlaceMonth, MonthPath(g.ID, month), 0)
 		add(PlacePublish, GroupPublicationsPath(g.ID), 0)
 		add(PlaceDeliveries, "/deliveries", p.Frame.Failed)
@@ -78,6 +80,14 @@ func (p Page) places(ctx context.Context) []place {
 	add(PlaceTeachers, "/teachers", 0)
 	add(PlaceSettings, "/settings", 0)
 	return list
+}
+
+// groupPath leads to another group, on the home page to its home.
+func (p Page) groupPath(groupID int64) string {
+	if p.Place == PlaceHome {
+		return HomePath + "?group=" + itoa(groupID)
+	}
+	return "/groups/" + itoa(groupID)
 }
 
 // MonthPath is the address of a group's month.

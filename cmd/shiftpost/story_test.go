@@ -57,6 +57,9 @@ func TestStoryAnAdminPublishesAMonthAndATeacherOpensItFromLINE(t *testing.T) {
 	admin.Open(s.opened.SignIn)
 	admin.Shot("01-sign-in")
 	admin.ClickOn("main form button")
+	admin.Sees("要対応")
+	admin.Shot("02-home")
+	admin.Click("月のシフト")
 	admin.Has("table")
 	admin.Shot("02-month")
 

@@ -1,26 +1,11 @@
 package handlers
 
 import (
-	"net/http"
-
 	"github.com/labstack/echo/v4"
 
 	"shiftpost/views"
 	"shiftpost/views/text"
 )
-
-// showStart leads to the present month of the present group, or to the first thing a new school needs.
-func (s *Site) showStart(c echo.Context) error {
-	groups, err := s.groupsInUse(c.Request().Context())
-	if err != nil {
-		return err
-	}
-	g := s.presentGroup(c, groups)
-	if g.ID == 0 {
-		return c.Redirect(http.StatusSeeOther, "/groups/new")
-	}
-	return c.Redirect(http.StatusSeeOther, views.MonthPath(g.ID, s.today().MonthOf()))
-}
 
 // showSettings lists what can be set up, with how much of each there is.
 func (s *Site) showSettings(c echo.Context) error {
