@@ -79,7 +79,7 @@ func TestMonthlyHoldOfPublicationsLetsNoticesPass(t *testing.T) {
 	s, _ := announced(t)
 	s.finish(overQuota)
 	s.Confirm(t, 0, 8, "16-18")
-	s.get("/channel").contains("今月の通数が足りないため", "公開だけ（個別の知らせは送ります）", "残りの通数をLINEに確かめます。")
+	s.get("/channel").contains("今月の通数が足りないため", "公開だけ（個別の知らせは送ります）", "残りの通数をLINEに確かめます。").lacks("個別の知らせ1件")
 	s.get("/deliveries/2").lacks("今月の通数が足りないため").contains("まもなく送ります")
 	s.finish(forbidden)
 	s.get("/channel").contains("ほかの理由でも止まっているため、まだ送りません。")
