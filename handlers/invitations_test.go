@@ -65,7 +65,7 @@ func TestAnInvitationIsShownOnceWithItsCodeAndIsNowhereKept(t *testing.T) {
 	if strings.Contains(s.log.String(), token) {
 		t.Error("the log tells the secret")
 	}
-	s.follow(s.del(s.teacherPath(2)+"/invitations").wantRedirect(s.teacherPath(2)+"/edit")).contains("招待を取り消しました").lacks("使える招待があります")
+	s.follow(s.del(s.teacherPath(2) + "/invitations").wantRedirect(s.teacherPath(2) + "/edit")).contains("招待を取り消しました").lacks("使える招待があります")
 	s.opens(s.another(), kenta, token).wantStatus(http.StatusGone).contains("この招待は使えなくなりました").lacks("髙橋")
 
 	// Who is linked already is not invited.
@@ -215,7 +215,7 @@ func TestWithoutALIFFAppNobodyIsInvited(t *testing.T) {
 	t.Parallel()
 	s := newLineSite(t)
 	s.site.viewer.LIFFID = ""
-	s.get(s.teacherPath(2)+"/edit").contains("LIFF IDを入れてください").lacks("招待をつくる")
+	s.get(s.teacherPath(2) + "/edit").contains("LIFF IDを入れてください").lacks("招待をつくる")
 	s.post(s.teacherPath(2)+"/invitations", fields()).wantStatus(http.StatusConflict)
 	s.post("/invitations", fields("teacher", strconv.FormatInt(s.Teachers[2].ID, 10))).wantStatus(http.StatusConflict)
 	if open := dbtest.Must(s.Store.OpenInvitations(t.Context()))(t); len(open) != 0 {

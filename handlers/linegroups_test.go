@@ -68,7 +68,9 @@ func newLineSite(t *testing.T) *lineSite {
 }
 
 // page is the address of the page about the school's LINE group.
-func (s *lineSite) page() string { return "/groups/" + strconv.FormatInt(s.Group.ID, 10) + "/line-group" }
+func (s *lineSite) page() string {
+	return "/groups/" + strconv.FormatInt(s.Group.ID, 10) + "/line-group"
+}
 
 // joined lets the account be invited to a LINE group and the event be worked as the runner would.
 func (s *lineSite) joined(n int, name string, members int) {
