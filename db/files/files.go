@@ -151,11 +151,12 @@ func (s *Store) Prune(before time.Time, keep func(key string) bool) (int, error)
 		if !info.ModTime().Before(before) {
 			continue
 		}
-		if err := s.root.Remove(e.Name()); err != nil {
+		switch err := s.root.Remove(e.Name()); {
+		case err == nil:
+			n++
+		case !errors.Is(err, fs.ErrNotExist): // another sweep may be at it
 			errs = append(errs, fmt.Errorf("remove picture %.12s: %w", key, err))
-			continue
 		}
-		n++
 	}
 	return n, errors.Join(errs...)
 }

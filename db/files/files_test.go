@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -122,5 +123,41 @@ func TestPruneRemovesWhatIsOldAndUnwanted(t *testing.T) {
 		if _, err := s.Get(key); (err == nil) != there {
 			t.Errorf("after Prune Get(%.6s) = %v, want there: %v", key, err, there)
 		}
+	}
+}
+
+func TestTwoPrunesAtOnceRemoveEachFileOnce(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	const pictures = 300
+	for i := range pictures {
+		if _, err := s.Put([]byte(strconv.Itoa(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	type result struct {
+		n   int
+		err error
+	}
+	results := make(chan result)
+	start := make(chan struct{})
+	for range 4 {
+		go func() {
+			<-start
+			n, err := s.Prune(time.Now().Add(time.Hour), func(string) bool { return false })
+			results <- result{n, err}
+		}()
+	}
+	close(start)
+	total := 0
+	for range 4 {
+		r := <-results
+		total += r.n
+		if r.err != nil {
+			t.Error(r.err)
+		}
+	}
+	if total != pictures {
+		t.Errorf("%d files were removed, want %d", total, pictures)
 	}
 }
