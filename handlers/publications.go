@@ -154,11 +154,20 @@ func (s *Site) createPublication(c echo.Context) error {
 		return err
 	}
 	admin, _ := auth.Admin(f.ctx)
-	published, err := s.store.Publish(f.ctx, db.PublishInput{GroupID: g.ID, Month: m, SheetHash: f.text("sheet_hash"), AdminID: admin.ID})
+	shown := f.text("sheet_hash")
+	pages, err := s.store.PreviewPages(f.ctx, shown)
+	if err != nil {
+		return err
+	}
+	if !s.stored(pages) {
+		// What cannot be looked at must not be announced: the pictures are gone or changed since they were drawn.
+		return s.showNotPublished(c, g.ID, m, shown)
+	}
+	published, err := s.store.Publish(f.ctx, db.PublishInput{GroupID: g.ID, Month: m, SheetHash: shown, AdminID: admin.ID})
 	switch {
 	case err == nil:
 	case errors.Is(err, db.ErrSheetChanged), errors.Is(err, db.ErrSheetNotRendered), errors.Is(err, db.ErrUnchanged), errors.Is(err, db.ErrNothingToPublish):
-		return s.showNotPublished(c, g.ID, m)
+		return s.showNotPublished(c, g.ID, m, shown)
 	default:
 		return err
 	}
@@ -170,8 +179,9 @@ func (s *Site) createPublication(c echo.Context) error {
 	return redirect(c, views.DeliveryPath(published.DeliveryID))
 }
 
-// showNotPublished shows the month as it is now to somebody who pressed the button on another one.
-func (s *Site) showNotPublished(c echo.Context, groupID int64, m roster.Month) error {
+// showNotPublished shows the month as it is now to somebody who pressed the button on another one, or on one whose
+// pictures are no longer there. Shown is the hash of that one.
+func (s *Site) showNotPublished(c echo.Context, groupID int64, m roster.Month, shown string) error {
 	p, err := s.store.Preview(c.Request().Context(), groupID, m)
 	if err != nil {
 		return err
@@ -182,7 +192,7 @@ func (s *Site) showNotPublished(c echo.Context, groupID int64, m roster.Month) e
 	if !s.stored(p.Pages) {
 		p.Pages = nil
 	}
-	return s.showPublish(c, http.StatusConflict, p, publishNotes{changed: true})
+	return s.showPublish(c, http.StatusConflict, p, publishNotes{changed: p.Sheet.Hash() != shown})
 }
 
 // publication reads the publication that an address names. The error is db.ErrNotFound.
