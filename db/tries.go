@@ -214,30 +214,35 @@ func (s *Store) freeze(t *tx, d *roster.Delivery, st roster.Standing) (err error
 	return err
 }
 
-// spendTry counts a try that ended before any request could be made.
+// spendTry counts a try that ended before any request could be made. It gives the job back first, which fails unless
+// the claim still stands: what went wrong may have ended the transaction (https://www.sqlite.org/lang_transaction.html,
+// section 3.1), and the rest would then be written on its own.
 func (s *Store) spendTry(t *tx, d roster.Delivery, job queue.Job) error {
-	if err := t.event(d.ID, EventComposeFailed, roster.CodeInternal, 0); err != nil {
-		return err
-	}
 	tries := d.LadderTries + 1
 	if tries >= roster.MaxLadderTries {
+		if err := queue.Bury(t.ctx, t, t.now, job.ID, s.boot); err != nil {
+			return err
+		}
 		err := t.execOne(errMoved, `UPDATE deliveries SET state = 'failed', code = ?, ladder_tries = ?, next_attempt_at = NULL, finished_at = ?, updated_at = ?
 			WHERE id = ? AND state = 'queued'`, roster.CodeInternal, tries, at(t.now), at(t.now), d.ID)
 		if err != nil {
 			return fmt.Errorf("fail delivery %d: %w", d.ID, err)
 		}
-		if err := queue.Bury(t.ctx, t, t.now, job.ID, s.boot); err != nil {
+		if err := t.event(d.ID, EventComposeFailed, roster.CodeInternal, 0); err != nil {
 			return err
 		}
 		return s.afterNotice(t, d)
 	}
 	next := roster.NextTry(t.now, tries, s.opts.RetryBase, d.DeadlineAt)
+	if err := queue.RetryAt(t.ctx, t, t.now, job.ID, s.boot, next); err != nil {
+		return err
+	}
 	err := t.execOne(errMoved, `UPDATE deliveries SET code = ?, ladder_tries = ?, next_attempt_at = ?, updated_at = ? WHERE id = ? AND state = 'queued'`,
 		roster.CodeInternal, tries, at(next), at(t.now), d.ID)
 	if err != nil {
 		return fmt.Errorf("spend try of delivery %d: %w", d.ID, err)
 	}
-	return queue.RetryAt(t.ctx, t, t.now, job.ID, s.boot, next)
+	return t.event(d.ID, EventComposeFailed, roster.CodeInternal, 0)
 }
 
 // expire fails a queued or pending delivery whose retry key must no longer be used.

@@ -82,6 +82,9 @@ func signal(c chan struct{}) {
 // written down its result. The caller holds the lock of the data folder.
 func (r *Runner) Run(ctx context.Context) error {
 	n, err := r.o.Store.RecoverOrphans(ctx)
+	if err != nil && ctx.Err() != nil {
+		return nil // stopped before it began
+	}
 	if err != nil {
 		return fmt.Errorf("start runner: %w", err)
 	}
@@ -98,7 +101,23 @@ func (r *Runner) Run(ctx context.Context) error {
 	free := make(chan struct{}, r.o.Workers)
 	renewing := r.o.Clock.NewTicker(max(r.o.Lease/3, time.Millisecond))
 	defer renewing.Stop()
+	renewal := false // the leases of what is in flight must be renewed first, else a claim could take them over
 	for ctx.Err() == nil {
+		select {
+		case <-renewing.Chan():
+			renewal = true
+		default:
+		}
+		if renewal && len(free) > 0 {
+			if err := r.o.Store.RenewLeases(ctx); err != nil {
+				if ctx.Err() == nil {
+					r.o.Logger.Error("leases could not be renewed", "error", err)
+				}
+				r.pause(ctx, claimPause)
+				continue
+			}
+		}
+		renewal = false
 		if len(free) < r.o.Workers {
 			work, err := r.o.Store.Claim(ctx)
 			switch {
@@ -117,7 +136,7 @@ func (r *Runner) Run(ctx context.Context) error {
 				continue
 			}
 		}
-		r.sleep(ctx, renewing.Chan(), len(free))
+		renewal = r.sleep(ctx, renewing.Chan(), len(free))
 	}
 
 	grace := r.o.Clock.AfterFunc(r.o.Grace, func() { cut(errShutdown) })
@@ -139,8 +158,8 @@ func (r *Runner) RunOnce(ctx context.Context) error {
 }
 
 // sleep waits until something can have changed: a job was written, one becomes due, a worker became free, or the poll.
-// While requests are in flight it renews their leases.
-func (r *Runner) sleep(ctx context.Context, renew <-chan time.Time, inFlight int) {
+// It reports whether it is time to renew leases.
+func (r *Runner) sleep(ctx context.Context, renewing <-chan time.Time, inFlight int) (renewal bool) {
 	wait := pollEvery
 	if due, err := r.o.Store.NextDue(ctx); err == nil {
 		wait = min(wait, max(due.Sub(r.o.Store.Now()), time.Millisecond))
@@ -157,14 +176,10 @@ func (r *Runner) sleep(ctx context.Context, renew <-chan time.Time, inFlight int
 	case <-r.o.Store.Queued():
 	case <-r.done:
 	case <-due:
-	case <-renew:
-		if inFlight == 0 {
-			return
-		}
-		if err := r.o.Store.RenewLeases(ctx); err != nil && ctx.Err() == nil {
-			r.o.Logger.Error("leases could not be renewed", "error", err)
-		}
+	case <-renewing:
+		return true
 	}
+	return false
 }
 
 // work does what a claimed job asks for and writes its result down. A panic is a result too.
