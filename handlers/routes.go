@@ -37,6 +37,7 @@ func (s *Site) forAdmins() []route {
 	return []route{
 		{http.MethodGet, "/", s.showHome},
 		{http.MethodGet, "/settings", s.showSettings},
+		{http.MethodPut, "/settings", s.updateSettings},
 
 		{http.MethodGet, "/groups", s.listGroups},
 		{http.MethodGet, "/groups/new", s.newGroup},
