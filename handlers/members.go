@@ -56,13 +56,6 @@ func (m *memberCheck) keep(lineGroupID string, f membersFound) {
 	m.found[lineGroupID] = f
 }
 
-// forget makes the next page ask LINE again.
-func (m *memberCheck) forget(lineGroupID string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.found, lineGroupID)
-}
-
 // membersAtHand reports whether members would answer without asking LINE.
 func (s *Site) membersAtHand(g roster.Group) bool {
 	if s.line == nil || !g.Linked() {

@@ -79,7 +79,8 @@ func NewSweeps(o SweepOptions) *Sweeps {
 	return &Sweeps{o}
 }
 
-// Run runs every sweep once and then at its times, until ctx ends. All schedules are here.
+// Run runs the sweeps at their times, and at the start those that anything may wait for, until ctx ends. All schedules are
+// here.
 func (s *Sweeps) Run(ctx context.Context) error {
 	scheduler, err := gocron.NewScheduler(
 		gocron.WithClock(s.o.Clock),
@@ -99,17 +100,22 @@ func (s *Sweeps) Run(ctx context.Context) error {
 		name string
 		when gocron.JobDefinition
 		run  func(context.Context) (int, error)
+		now  bool // at the start too
 	}
 	sweeps := []scheduled{
-		{SweepReminders, gocron.CronJob(quarterHours, false), s.Remind},
-		{SweepRecovery, gocron.DurationJob(s.o.Every), s.Recover},
+		{SweepReminders, gocron.CronJob(quarterHours, false), s.Remind, true},
+		{SweepRecovery, gocron.DurationJob(s.o.Every), s.Recover, true},
 	}
 	if s.o.LINE != nil {
-		sweeps = append(sweeps, scheduled{SweepQuota, gocron.CronJob(hourly, false), s.ReadQuota})
+		sweeps = append(sweeps, scheduled{SweepQuota, gocron.CronJob(hourly, false), s.ReadQuota, true},
+			scheduled{SweepReachability, gocron.CronJob(nightly, false), s.CheckReachability, false})
 	}
 	for _, sweep := range sweeps {
-		_, err := scheduler.NewJob(sweep.when, gocron.NewTask(func() { s.log(sweep.name)(sweep.run(ctx)) }),
-			gocron.WithName(sweep.name), gocron.WithStartAt(gocron.WithStartImmediately()))
+		options := []gocron.JobOption{gocron.WithName(sweep.name)}
+		if sweep.now {
+			options = append(options, gocron.WithStartAt(gocron.WithStartImmediately()))
+		}
+		_, err := scheduler.NewJob(sweep.when, gocron.NewTask(func() { s.log(sweep.name)(sweep.run(ctx)) }), options...)
 		if err != nil {
 			return errors.Join(fmt.Errorf("schedule sweep of %s: %w", sweep.name, err), scheduler.Shutdown())
 		}
