@@ -97,6 +97,10 @@
   dialog.addEventListener("click", (event) => {
     if (event.target === dialog) dialog.close();
   });
+  // What was folded makes it taller: its buttons must stay in sight.
+  dialog.addEventListener("toggle", (event) => {
+    if (event.target !== dialog) place();
+  }, true);
 
   let scrolled = 0;
   document.addEventListener("htmx:beforeSwap", (event) => {
