@@ -46,19 +46,19 @@ func TestNoticesSpeakShortJapaneseAboutTheReceiversOwnShiftAlone(t *testing.T) {
 			"出勤のお知らせ", "日付", "2027年1月8日(金)", "時間", "17:00–21:30 → 18:00–21:30", "教室", "駅前教室", button}},
 		{"a correction of the time", roster.NoticeMessage{Kind: roster.ShiftCorrection, Before: evening, Now: later}, []string{
 			"シフトの変更：2027年1月8日(金) 18:00–21:30 駅前教室",
-			"シフトが変更になりました", "日付", "2027年1月8日(金)", "時間", "17:00–21:30 → 18:00–21:30", "教室", "駅前教室", button}},
+			"シフトの変更", "日付", "2027年1月8日(金)", "時間", "17:00–21:30 → 18:00–21:30", "教室", "駅前教室", button}},
 		{"a correction of everything", roster.NoticeMessage{Kind: roster.ShiftCorrection, Before: evening, Now: elsewhere}, []string{
 			"シフトの変更：2027年1月12日(火) 翌1:00–翌5:00 本町教室",
-			"シフトが変更になりました", "日付", "2027年1月8日(金) → 2027年1月12日(火)", "時間", "17:00–21:30 → 翌1:00–翌5:00", "教室", "駅前教室 → 本町教室", button}},
+			"シフトの変更", "日付", "2027年1月8日(金) → 2027年1月12日(火)", "時間", "17:00–21:30 → 翌1:00–翌5:00", "教室", "駅前教室 → 本町教室", button}},
 		{"a correction that is not sure what was told", roster.NoticeMessage{Kind: roster.ShiftCorrection, Now: later}, []string{
 			"シフトの変更：2027年1月8日(金) 18:00–21:30 駅前教室",
-			"シフトが変更になりました", "日付", "2027年1月8日(金)", "時間", "18:00–21:30", "教室", "駅前教室", button}},
+			"シフトの変更", "日付", "2027年1月8日(金)", "時間", "18:00–21:30", "教室", "駅前教室", button}},
 		{"a cancellation", roster.NoticeMessage{Kind: roster.ShiftCancellation, Before: night}, []string{
 			"シフトの取消：2027年1月9日(土) 23:00–翌1:30 本町教室",
-			"シフトが取消になりました", "日付", "2027年1月9日(土)", "時間", "23:00–翌1:30", "教室", "本町教室", "上記の出勤はありません。", button}},
+			"シフトの取消", "日付", "2027年1月9日(土)", "時間", "23:00–翌1:30", "教室", "本町教室", "上記の出勤はありません。", button}},
 		{"a cancellation that is not sure what was told", roster.NoticeMessage{Kind: roster.ShiftCancellation, Gone: []roster.ToldShift{*evening, *later}}, []string{
 			"シフトの取消：2027年1月8日(金) 17:00–21:30 駅前教室・2027年1月8日(金) 18:00–21:30 駅前教室",
-			"シフトが取消になりました", "日付", "2027年1月8日(金)", "時間", "17:00–21:30", "教室", "駅前教室",
+			"シフトの取消", "日付", "2027年1月8日(金)", "時間", "17:00–21:30", "教室", "駅前教室",
 			"日付", "2027年1月8日(金)", "時間", "18:00–21:30", "教室", "駅前教室", "上記の出勤はありません。", button}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

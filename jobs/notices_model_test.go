@@ -264,6 +264,9 @@ func (r *noticeRun) allowed(m told) {
 			r.t.Fatalf("LINE user %d gets %s %s, and teacher %d works %v", m.user, m.kind, w, id, mine)
 		}
 	}
+	if m.kind == "シフトの取消" && s.confirmed && s.teacher == id {
+		r.t.Fatalf("LINE user %d is told that shift %d is off, which is %+v", m.user, m.shift, *s)
+	}
 	if m.kind != "シフトの取消" {
 		if !s.confirmed || s.teacher != id || !m.says(s.work) {
 			r.t.Fatalf("LINE user %d is told %v of shift %d, which is %+v", m.user, m.works, m.shift, *s)
@@ -276,10 +279,10 @@ func (r *noticeRun) allowed(m told) {
 
 // The hands of the admin.
 
-var hours = []int{15, 16, 17, 18, 20, 23}
+var hours = []int{16, 17, 17, 17, 18, 18, 20, 23}
 
 func (r *noticeRun) drawWork(t *rapid.T) wallWork {
-	return wallWork{day: rapid.SampledFrom([]int{8, 8, 8, 9, 10}).Draw(t, "day"), hour: rapid.SampledFrom(hours).Draw(t, "hour"), classroom: rapid.IntRange(0, 1).Draw(t, "classroom")}
+	return wallWork{day: rapid.SampledFrom([]int{8, 8, 8, 8, 9, 10}).Draw(t, "day"), hour: rapid.SampledFrom(hours).Draw(t, "hour"), classroom: rapid.IntRange(0, 1).Draw(t, "classroom")}
 }
 
 func (r *noticeRun) drawTeacher(t *rapid.T) int64 {
@@ -336,7 +339,7 @@ func (r *noticeRun) edit(t *rapid.T) {
 	case "hour":
 		after.work.hour = rapid.SampledFrom(hours).Draw(t, "hour")
 	case "day":
-		after.work.day = rapid.SampledFrom([]int{8, 9, 10}).Draw(t, "day")
+		after.work.day = rapid.SampledFrom([]int{8, 8, 9, 10}).Draw(t, "day")
 	case "classroom":
 		after.work.classroom = 1 - after.work.classroom
 	case "teacher":
@@ -374,6 +377,14 @@ func (r *noticeRun) put(t *rapid.T) {
 		s.version++
 	}
 	s.confirmed, s.deleted = to == roster.ShiftConfirmed, to == roster.ShiftDeleted
+}
+
+// editAndSend is an edit that is sent after the undo window.
+func (r *noticeRun) editAndSend(t *rapid.T) {
+	[]func(*rapid.T){r.edit, r.edit, r.edit, r.put}[rapid.IntRange(0, 3).Draw(t, "edit")](t)
+	r.passTime(30 * time.Second)
+	r.sweep(t)
+	r.work(t)
 }
 
 // anyEdit is one of the edits of a shift.
@@ -683,19 +694,16 @@ func (r *noticeRun) judgeReminded(t *rapid.T, id int64, v *wallTeacher, shiftID 
 // judgeTwice: nobody reads the same twice, unless something else about the shift was tried in between or LINE has
 // forgotten the key.
 func (r *noticeRun) judgeTwice(t *rapid.T) {
+	same := func(a, b told) bool { return a.kind == b.kind && slices.Equal(a.works, b.works) }
 	for i, m := range r.log {
-		if !m.took {
-			continue
-		}
-		for j := i - 1; j >= 0; j-- {
-			e := r.log[j]
-			if e.user != m.user || (e.shift != m.shift && !(e.kind == m.kind && slices.Equal(e.works, m.works))) {
+		for j, e := range r.log[:i] {
+			if !m.took || !e.took || e.user != m.user || !same(e, m) || (m.kind == "シフトの取消" && e.shift != m.shift) {
 				continue
 			}
-			if e.kind != m.kind || !slices.Equal(e.works, m.works) {
-				break // something else
-			}
-			if e.took && m.at.Sub(r.firstTry(e.key)) < 24*time.Hour-10*time.Minute {
+			between := slices.ContainsFunc(r.log[j+1:i], func(x told) bool {
+				return x.user == m.user && (x.shift == e.shift || x.shift == m.shift) && !same(x, m)
+			})
+			if !between && m.at.Sub(r.firstTry(e.key)) < 24*time.Hour-10*time.Minute {
 				t.Fatalf("LINE user %d reads %s %v twice, as delivery %d and as delivery %d\n%s", m.user, m.kind, m.works, e.delivery, m.delivery, r.history(r.rows(), m.user, m.shift))
 			}
 		}
@@ -715,7 +723,7 @@ func (r *noticeRun) firstTry(key string) time.Time {
 func everyWork() []wallWork {
 	var all []wallWork
 	for _, day := range []int{8, 9, 10} {
-		for _, hour := range hours {
+		for _, hour := range slices.Compact(slices.Clone(hours)) {
 			all = append(all, wallWork{day, hour, 0}, wallWork{day, hour, 1})
 		}
 	}
@@ -774,9 +782,12 @@ func TestWhateverHappensPeopleKnowTheirShiftsOrSomebodyIsShownThatTheyDoNot(t *t
 		tb := &scope{T: t}
 		defer tb.end()
 		r := newNoticeRun(rt, tb)
+		for range 2 {
+			r.add(rt)
+		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"add": r.add, "edit": r.edit, "edit again": r.edit, "put": r.put, "relink": r.relink, "switch": r.switchOver, "leave": r.leaveOrReturn,
-			"retry": r.retry, "fail": r.fail, "work": r.work, "work and": r.work, "meddle": r.workMeddled, "wait": r.wait, "wait more": r.wait, "sweep": r.sweep,
+			"edit and send": r.editAndSend, "edit and send again": r.editAndSend, "retry": r.retry, "fail": r.fail, "work": r.work, "work and": r.work, "meddle": r.workMeddled, "wait": r.wait, "wait more": r.wait, "sweep": r.sweep,
 			"recover": r.recovery, "resume": r.resume, "kill": r.kill, "": r.judge,
 		})
 		r.settle(rt)

@@ -42,7 +42,7 @@ func TestWhatWasMaybeToldIsCorrectedWithoutABefore(t *testing.T) {
 		s.change(t, x.ID, 0, 8, "18:00-21:30")
 		s.pastUndo(t)
 		s.wantNotices(t, x.ID, "reminder canceled SHIFT_VERSION_CHANGED", "correction sent")
-		if got := s.last(t, 1); !contains(got, "シフトが変更になりました") || !contains(got, "18:00–21:30") || contains(got, "→") || contains(got, "17:00") {
+		if got := s.last(t, 1); !contains(got, "シフトの変更") || !contains(got, "18:00–21:30") || contains(got, "→") || contains(got, "17:00") {
 			t.Errorf("accepted %v: the correction says\n%s", accepted, got)
 		}
 		s.sim.Assert(t)
@@ -123,8 +123,8 @@ func TestTheComparisonRunsWhenAnAttemptIsClosedWithAnyOutcome(t *testing.T) {
 		not     string
 	}{
 		{roster.Accepted, []string{"reminder sent", "correction sent"}, "17:00–21:30 → 18:00–21:30", ""},
-		{roster.Unknown, []string{"reminder canceled SHIFT_VERSION_CHANGED", "correction sent"}, "シフトが変更になりました", "→"},
-		{roster.Interrupted, []string{"reminder canceled SHIFT_VERSION_CHANGED", "correction sent"}, "シフトが変更になりました", "→"},
+		{roster.Unknown, []string{"reminder canceled SHIFT_VERSION_CHANGED", "correction sent"}, "シフトの変更", "→"},
+		{roster.Interrupted, []string{"reminder canceled SHIFT_VERSION_CHANGED", "correction sent"}, "シフトの変更", "→"},
 		{roster.Refused, []string{"reminder failed HTTP_400", "reminder sent"}, "出勤のお知らせ", "→"},
 	} {
 		t.Run(string(c.outcome), func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestTheComparisonRunsInTheSweepForEveryToldShiftStillAhead(t *testing.T) {
 	s.remind(t)
 	s.step(t)
 	s.wantNotices(t, x.ID, "reminder sent", "correction sent", "cancellation sent", "correction sent")
-	if got := s.last(t, 1); !contains(got, "シフトが変更になりました") || contains(got, "→") {
+	if got := s.last(t, 1); !contains(got, "シフトの変更") || contains(got, "→") {
 		t.Errorf("what was called off and is theirs again is told by\n%s", got)
 	}
 }
@@ -709,7 +709,7 @@ func TestACorrectionThatWaitedPastTheToldStartEndsAndTheNextOneIsMadeWhoeverLook
 			continue
 		}
 		s.pastUndo(t)
-		if got := s.last(t, 1); !contains(got, "シフトが変更になりました") {
+		if got := s.last(t, 1); !contains(got, "シフトの変更") {
 			t.Errorf("%s: the last message is\n%s", name, got)
 		}
 	}

@@ -104,7 +104,7 @@ func TestStoryATeacherIsRemindedAndToldOfEveryChange(t *testing.T) {
 	desk.Click("この内容で保存")
 	desk.Sees("18:00–21:30")
 	s.pastUndo(t)
-	hers.Sees("シフトが変更になりました")
+	hers.Sees("シフトの変更")
 	hers.Sees("17:00–21:30 → 18:00–21:30")
 	hers.Shot("reminders-2-correction")
 
@@ -119,7 +119,7 @@ func TestStoryATeacherIsRemindedAndToldOfEveryChange(t *testing.T) {
 	his.Sees("出勤のお知らせ")
 	his.Sees("18:00–21:30")
 	s.pastUndo(t)
-	hers.Sees("シフトが取消になりました")
+	hers.Sees("シフトの取消")
 	hers.Shot("reminders-3-cancellation")
 	his.Shot("reminders-4-reminder-of-the-second")
 	if all := chatOf(s, second.LINEUserID); strings.Contains(all, first.Name) || strings.Contains(all, "取消") {
@@ -133,7 +133,7 @@ func TestStoryATeacherIsRemindedAndToldOfEveryChange(t *testing.T) {
 	desk.Click("消す")
 	desk.Sees("消しました")
 	s.pastUndo(t)
-	his.Sees("シフトが取消になりました")
+	his.Sees("シフトの取消")
 	his.Shot("reminders-5-cancellation-of-the-second")
 	if after := chatOf(s, first.LINEUserID); after != before {
 		t.Errorf("the first teacher reads more:\n%s", after)
