@@ -18,7 +18,7 @@ var (
 func TestChannelPageSaysThatMessagesCanBeSent(t *testing.T) {
 	t.Parallel()
 	s := newSchool(t)
-	s.get("/channel").wantStatus(http.StatusOK).contains("LINEとの接続", "LINEに送れます", "自動の見回り", "リマインドと変更の知らせ", "まだ動いていません。", "しばらく動いていません。").lacks("再開", "hx-trigger")
+	s.get("/channel").wantStatus(http.StatusOK).contains("LINEとの接続", "LINEに送れます", "自動の見回り", "リマインドと変更の知らせ", "まだ動いていません。サーバーの管理者に確かめてもらってください。").lacks("再開", "hx-trigger", "しばらく動いていません。")
 	for name, n := range map[string]int{"reminders": 3, "recovery": 0} {
 		if err := s.Store.RecordSweep(t.Context(), name, n, nil); err != nil {
 			t.Fatal(err)
