@@ -2,6 +2,7 @@ package jobs_test
 
 import (
 	"context"
+	"net/http"
 	"path/filepath"
 	"testing"
 	"time"
@@ -17,7 +18,9 @@ func TestEverySweepRunsWithinADay(t *testing.T) {
 	s := newStory(t)
 	store := dbtest.Must(files.Open(filepath.Join(t.TempDir(), "images")))(t)
 	defer store.Close()
-	client := line.NewClient(line.Options{BaseURL: s.sim.BaseURL(), Token: s.sim.Channel().AccessToken, Timeout: timeout, Clock: s.Clock})
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	client := line.NewClient(line.Options{BaseURL: s.sim.BaseURL(), Token: s.sim.Channel().AccessToken, Timeout: timeout, Clock: s.Clock, HTTPClient: &http.Client{Transport: transport}})
 	sweeps := jobs.NewSweeps(jobs.SweepOptions{Store: s.Store, Files: store, LINE: client, Clock: s.Clock, Logger: quiet()})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
