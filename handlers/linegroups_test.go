@@ -115,7 +115,7 @@ func TestANewLINEGroupIsOfferedAndTiedWithOneClick(t *testing.T) {
 	s.put(s.page(), fields("line_group", "999")).wantStatus(http.StatusNotFound)
 	s.put(s.page(), fields()).wantStatus(http.StatusBadRequest)
 
-	s.follow(s.del(path).wantRedirect(path)).contains("つなぎを外しました", "西口グループとつなぐ")
+	s.follow(s.del(path).wantRedirect(path)).contains("接続を解除しました", "西口グループとつなぐ")
 	s.post("/line-groups/"+id+"/dismissal", fields()).wantRedirect("/groups")
 	s.get("/groups").lacks("西口 講師とつなぐ").contains("「西口 講師」を一覧から外しました")
 }

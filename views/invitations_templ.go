@@ -219,14 +219,14 @@ func InvitationFormPage(f InvitationForm) templ.Component {
 									return templ_7745c5c3_Err
 								}
 							}
-							templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "> <span><span class=\"name\">")
+							templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "> <span class=\"check-text\"><span>")
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
 							var templ_7745c5c3_Var12 string
 							templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(t.Name)
 							if templ_7745c5c3_Err != nil {
-								return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/invitations.templ`, Line: 44, Col: 38}
+								return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/invitations.templ`, Line: 44, Col: 25}
 							}
 							_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 							if templ_7745c5c3_Err != nil {
@@ -293,7 +293,7 @@ func InvitationFormPage(f InvitationForm) templ.Component {
 	})
 }
 
-// InvitationSheetPage is what is printed: a card for each teacher, twelve on a page of A4.
+// InvitationSheetPage is what is printed: a card for each teacher, fourteen on a page of A4.
 func InvitationSheetPage(list []Invitation) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
