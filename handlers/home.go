@@ -51,7 +51,7 @@ func (s *Site) showHome(c echo.Context) error {
 		fragment = views.HomeUnchanged(v)
 	}
 	return s.render(c, screen{
-		page:     views.Page{Title: text.T(ctx, "home.title"), Place: views.PlaceHome, Styles: []string{"home.css"}},
+		page:     views.Page{Title: text.T(ctx, "home.title"), Place: views.PlaceHome, Styles: []string{"home.css", "quota.css"}},
 		body:     views.HomePage(v),
 		fragment: fragment,
 	})

@@ -50,7 +50,7 @@ func (s *schoolSite) fullDay() {
 		e.Date = next.First().AddDays(day)
 		dbtest.Must(s.Store.AddShift(ctx, e, roster.ShiftDraft))(s)
 	}
-	if err := s.Store.RecordQuota(ctx, db.QuotaReading{Limited: true, Limit: 200, Used: 98}); err != nil {
+	if err := s.Store.RecordQuota(ctx, db.QuotaReading{Limited: true, Limit: 200, Used: 150}); err != nil {
 		s.Fatal(err)
 	}
 	for name, n := range map[string]int{"reminders": 2, "recovery": 0, "quota": 1} {
@@ -91,6 +91,9 @@ func TestHomeFitsEveryWindowAndReader(t *testing.T) {
 				}
 				w.enter()
 				w.suitsAt("/")
+				if s == full {
+					w.suitsAt(s.month() + "/publications/new?wait")
+				}
 			}
 		})
 	}

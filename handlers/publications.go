@@ -53,13 +53,18 @@ func (s *Site) newPublication(c echo.Context) error {
 type publishNotes struct {
 	changed bool   // it is not what the admin saw when they pressed
 	failure string // why there are no pictures
+	refused bool   // nobody said to send although the month's messages become too few
 }
 
 func (s *Site) showPublish(c echo.Context, status int, p db.Preview, notes publishNotes) error {
 	ctx := c.Request().Context()
 	v := views.Publish{
 		Group: p.Group, Month: p.Month, Today: s.today(), Location: s.loc, Sheet: p.Sheet, Newest: p.Newest, NotLinked: p.NotLinked,
-		Pictures: previewPictures(p.Sheet.Hash(), p.Pages), PageCount: len(p.Pages), Changed: notes.changed,
+		Pictures: previewPictures(p.Sheet.Hash(), p.Pages), PageCount: len(p.Pages), Changed: notes.changed, Refused: notes.refused,
+	}
+	var err error
+	if v.Quota, err = s.store.Quota(ctx); err != nil {
+		return err
 	}
 	for _, d := range p.Drafts {
 		v.Drafts = append(v.Drafts, views.DraftLine{Shift: d.Shift, Teacher: d.Teacher, Classroom: d.Classroom})
@@ -69,7 +74,6 @@ func (s *Site) showPublish(c echo.Context, status int, p db.Preview, notes publi
 		v.Pictures = nil
 	}
 	if len(v.Pictures) > 0 {
-		var err error
 		if v.Members, err = s.members(ctx, &v.Group, inSheet(p.Sheet)); err != nil {
 			return err
 		}
@@ -97,7 +101,7 @@ func (s *Site) showPublish(c echo.Context, status int, p db.Preview, notes publi
 	}
 	return s.render(c, screen{
 		status:   status,
-		page:     views.Page{Title: text.T(ctx, "publications.title", "Month", text.MonthAlone(ctx, p.Month)), Place: views.PlacePublish, Month: p.Month, Styles: []string{"publication.css"}},
+		page:     views.Page{Title: text.T(ctx, "publications.title", "Month", text.MonthAlone(ctx, p.Month)), Place: views.PlacePublish, Month: p.Month, Styles: []string{"publication.css", "quota.css"}, Invalid: notes.refused},
 		body:     views.PublishPage(v),
 		fragment: views.PublishContent(v),
 	})
@@ -163,6 +167,11 @@ func (s *Site) createPublication(c echo.Context) error {
 		// What cannot be looked at must not be announced: the pictures are gone or changed since they were drawn.
 		return s.showNotPublished(c, g.ID, m, shown)
 	}
+	if over, err := s.overQuota(f.ctx, g); err != nil {
+		return err
+	} else if over && !f.checked(views.QuotaField) {
+		return s.askOverQuota(c, g.ID, m, shown)
+	}
 	published, err := s.store.Publish(f.ctx, db.PublishInput{GroupID: g.ID, Month: m, SheetHash: shown, AdminID: admin.ID})
 	switch {
 	case err == nil:
@@ -177,6 +186,28 @@ func (s *Site) createPublication(c echo.Context) error {
 	}
 	s.wake()
 	return redirect(c, views.DeliveryPath(published.DeliveryID))
+}
+
+// overQuota reports whether announcing to a group leaves too few of the month's messages, as far as its size is known.
+func (s *Site) overQuota(ctx context.Context, g roster.Group) (bool, error) {
+	if !g.Linked() || g.LINEMemberCount == 0 {
+		return false, nil
+	}
+	q, err := s.store.Quota(ctx)
+	return q.With(g.LINEMemberCount) == roster.QuotaOver, err
+}
+
+// askOverQuota shows the month again to somebody who did not say to publish it although too few messages are left; or,
+// when it changed, what it is now.
+func (s *Site) askOverQuota(c echo.Context, groupID int64, m roster.Month, shown string) error {
+	p, err := s.store.Preview(c.Request().Context(), groupID, m)
+	if err != nil {
+		return err
+	}
+	if p.Empty() || p.Unchanged || p.Sheet.Hash() != shown {
+		return s.showNotPublished(c, groupID, m, shown)
+	}
+	return s.showPublish(c, http.StatusUnprocessableEntity, p, publishNotes{refused: true})
 }
 
 // showNotPublished shows the month as it is now to somebody who pressed the button on another one, or on one whose

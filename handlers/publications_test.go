@@ -36,9 +36,9 @@ func (s *schoolSite) shown() string {
 }
 
 // publish publishes the month as it is, through the pages.
-func (s *schoolSite) publish() *answer {
+func (s *schoolSite) publish(more ...string) *answer {
 	s.Helper()
-	return s.post(s.month()+"/publications", fields("sheet_hash", s.shown()))
+	return s.post(s.month()+"/publications", fields(append([]string{"sheet_hash", s.shown()}, more...)...))
 }
 
 // publications are those of the month, the newest first.

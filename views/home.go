@@ -2,7 +2,6 @@ package views
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -451,28 +450,3 @@ func (h Home) sweeps(ctx context.Context) []sweepState {
 	}
 	return list
 }
-
-// Bar is a month's messages as lengths of a bar that ends at the limit, in thousandths of it.
-type Bar struct {
-	Used   int // used already
-	This   int // what is asked about
-	ToCome int // waiting, and reminders to come
-}
-
-// BarOf measures a month's messages with some more.
-func BarOf(q roster.Quota, messages int) Bar {
-	if q.Limit <= 0 {
-		return Bar{Used: barLength}
-	}
-	part := func(n int) int { return n * barLength / q.Limit }
-	b := Bar{Used: min(part(q.Used()), barLength)}
-	b.This = min(part(messages), barLength-b.Used)
-	b.ToCome = min(part(q.Waiting+q.Reminders), barLength-b.Used-b.This)
-	return b
-}
-
-// barLength is the length of a bar in its own units.
-const barLength = 1000
-
-// percent writes a part of a bar as a length in SVG.
-func percent(n int) string { return fmt.Sprintf("%d.%d%%", n/10, n%10) }

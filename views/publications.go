@@ -40,6 +40,20 @@ type Publish struct {
 	PageCount int                 // how many there are or will be
 	Changed   bool                // it is not what the admin saw when they pressed
 	Failure   *RenderFailure      // why the pictures cannot be shown; nil if nothing failed
+	Quota     roster.Quota        // of the channel
+	Refused   bool                // nobody said to send although the month's messages become too few
+}
+
+// publishForm is the id of the form that publishes.
+const publishForm = "publish-form"
+
+// quotaUse is what announcing the publication does to the month's limit.
+func (p Publish) quotaUse(ctx context.Context) QuotaUse {
+	u := QuotaUse{Quota: p.Quota, Messages: p.messages(), Form: publishForm}
+	if p.Refused {
+		u.Error = text.T(ctx, "quota.refused")
+	}
+	return u
 }
 
 // DraftLine is a draft with the names it is shown under.
