@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -305,42 +306,51 @@ func TestTheReminderSweepRunsAtEveryQuarterOfTheSchoolsClockAndAtTheStart(t *tes
 		t.Fatal(err)
 	}
 	for _, loc := range []*time.Location{dbtest.Tokyo, kathmandu} {
-		s := dbtest.NewSchool(t, func(o *db.Options) { o.Location = loc })
-		woken := make(chan struct{}, 1)
-		sweeps := jobs.NewSweeps(jobs.SweepOptions{Store: s.Store, Files: openFiles(t), Clock: s.Clock, Logger: quiet(), Wake: func() { woken <- struct{}{} }})
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- sweeps.Run(ctx) }()
-		ranAt := func() time.Time {
-			for _, r := range dbtest.Must(s.Store.SweepRuns(t.Context()))(t) {
-				if r.Name == jobs.SweepReminders {
-					return r.RanAt
-				}
-			}
-			return time.Time{}
-		}
-		waitFor(t, func() bool { return ranAt().Equal(s.Store.Now()) })
-		s.Confirm(t, 0, 8, "17:00-21:30")
-		for _, quarter := range []string{"14:45", "15:00", "15:15"} {
-			want := dbtest.Must(time.ParseInLocation("2006-01-02 15:04", "2027-01-08 "+quarter, dbtest.Tokyo))(t)
-			// The recovery sweep and the reminder sweep each sleep on a timer of their own.
-			if err := s.Clock.BlockUntilContext(t.Context(), 2); err != nil {
-				t.Fatal(err)
-			}
-			s.Clock.Advance(want.Sub(s.Clock.Now()) - time.Millisecond)
-			if ranAt().Equal(want) {
-				t.Fatal("the sweep ran early")
-			}
-			s.Clock.Advance(time.Millisecond)
-			waitFor(t, func() bool { return ranAt().Equal(want) })
-			if quarter == "14:45" && loc == dbtest.Tokyo {
-				<-woken
+		t.Run(loc.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { runsAtEveryQuarter(t, loc) })
+		})
+	}
+}
+
+func runsAtEveryQuarter(t *testing.T, loc *time.Location) {
+	t.Helper()
+	s := dbtest.NewSchool(t, func(o *db.Options) { o.Location = loc })
+	woken := 0
+	sweeps := jobs.NewSweeps(jobs.SweepOptions{Store: s.Store, Files: openFiles(t), Clock: s.Clock, Logger: quiet(), Wake: func() { woken++ }})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- sweeps.Run(ctx) }()
+	ranAt := func(want time.Time) {
+		t.Helper()
+		synctest.Wait()
+		var got time.Time
+		for _, r := range dbtest.Must(s.Store.SweepRuns(t.Context()))(t) {
+			if r.Name == jobs.SweepReminders {
+				got = r.RanAt
 			}
 		}
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
+		if !got.Equal(want) {
+			t.Errorf("at %s the sweep ran last at %s, want %s", s.Clock.Now(), got, want)
 		}
+	}
+	last := s.Store.Now()
+	ranAt(last)
+	s.Confirm(t, 0, 8, "17:00-21:30")
+	for _, quarter := range []string{"14:45", "15:00", "15:15"} {
+		next := dbtest.Must(time.ParseInLocation("2006-01-02 15:04", "2027-01-08 "+quarter, dbtest.Tokyo))(t)
+		s.Clock.Advance(next.Sub(s.Clock.Now()) - time.Millisecond)
+		ranAt(last)
+		s.Clock.Advance(time.Millisecond)
+		ranAt(next)
+		last = next
+	}
+	if loc == dbtest.Tokyo && woken != 1 {
+		t.Errorf("the runner was woken %d times, want once, for the reminder of 14:45", woken)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,10 +1,13 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
@@ -60,7 +63,12 @@ type SweepOptions struct {
 
 // Sweeps are the recurring passes over the database. Each may run at any time, any number of times, and in two
 // processes at once: it looks at rows, not at the clock's tick, so a missed time is made up by the next one.
-type Sweeps struct{ o SweepOptions }
+type Sweeps struct {
+	o SweepOptions
+
+	mu        sync.Mutex
+	scheduler gocron.Scheduler // while Run runs
+}
 
 // NewSweeps returns the sweeps; Run schedules them.
 func NewSweeps(o SweepOptions) *Sweeps {
@@ -76,7 +84,7 @@ func NewSweeps(o SweepOptions) *Sweeps {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	return &Sweeps{o}
+	return &Sweeps{o: o}
 }
 
 // Run runs the sweeps at their times, and at the start those that anything may wait for, until ctx ends. All schedules are
@@ -121,11 +129,47 @@ func (s *Sweeps) Run(ctx context.Context) error {
 		}
 	}
 	scheduler.Start()
+	s.set(scheduler)
 	<-ctx.Done()
+	s.set(nil)
 	if err := scheduler.Shutdown(); err != nil {
 		return fmt.Errorf("stop sweeps: %w", err)
 	}
 	return nil
+}
+
+func (s *Sweeps) set(scheduler gocron.Scheduler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scheduler = scheduler
+}
+
+// NextSweep says when a sweep runs next.
+type NextSweep struct {
+	Name string
+	At   time.Time
+}
+
+// Next lists when each sweep runs next, the soonest first. There are none unless Run runs.
+func (s *Sweeps) Next() []NextSweep {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.scheduler == nil {
+		return nil
+	}
+	now := s.o.Clock.Now()
+	var next []NextSweep
+	for _, job := range s.scheduler.Jobs() {
+		runs, err := job.NextRuns(2) // the first is over while the sweep runs
+		if err != nil {
+			continue // the scheduler ends
+		}
+		if i := slices.IndexFunc(runs, now.Before); i >= 0 {
+			next = append(next, NextSweep{job.Name(), runs[i]})
+		}
+	}
+	slices.SortFunc(next, func(a, b NextSweep) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Name, b.Name)) })
+	return next
 }
 
 func (s *Sweeps) log(name string) func(int, error) {

@@ -1,0 +1,46 @@
+package jobs_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shiftpost/db/dbtest"
+	"shiftpost/jobs"
+)
+
+func TestEachSweepSaysWhenItRunsNext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := dbtest.NewSchool(t) // at 14:32
+		sweeps := jobs.NewSweeps(jobs.SweepOptions{Store: s.Store, Files: openFiles(t), Clock: s.Clock, Logger: quiet()})
+		says := func(want string) {
+			t.Helper()
+			synctest.Wait()
+			var all []string
+			for _, n := range sweeps.Next() {
+				all = append(all, fmt.Sprintf("%s %s", n.At.In(dbtest.Tokyo).Format("15:04:05"), n.Name))
+			}
+			if got := strings.Join(all, ", "); got != want {
+				t.Errorf("at %s the sweeps to come are %q, want %q", s.Clock.Now().In(dbtest.Tokyo).Format("15:04"), got, want)
+			}
+		}
+		says("")
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- sweeps.Run(ctx) }()
+		says("14:45:00 reminders, 14:47:00 recovery")
+		s.Clock.Advance(13 * time.Minute)
+		says("14:47:00 recovery, 15:00:00 reminders")
+		s.Clock.Advance(15 * time.Minute)
+		says("15:02:00 recovery, 15:15:00 reminders")
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		says("")
+	})
+}
