@@ -60,7 +60,9 @@ func (t *tx) receive(e roster.LINEEvent) (queued bool, err error) {
 		body = string(e.Body)
 	}
 	if !work {
+		// Enough to know it again. Who says something in a group, and when, is nobody's business here.
 		outcome, finished = eventIgnored, t.now
+		e.GroupID, e.UserID, e.ReplyToken = "", "", ""
 	}
 	res, err := t.exec(`INSERT INTO webhook_events (event_id, kind, line_group_id, line_user_id, happened_at, received_at, reply_token, body, outcome, finished_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (event_id) DO NOTHING`,

@@ -222,3 +222,35 @@ func TestWithoutALIFFAppNobodyIsInvited(t *testing.T) {
 		t.Errorf("invitations were made: %v", open)
 	}
 }
+
+func TestEveryRouteOfTheViewerTurnsAwayWhoIsNotATeacher(t *testing.T) {
+	t.Parallel()
+	s := newLineSite(t)
+	s.invite()
+	found := 0
+	for _, r := range s.site.echo.Routes() {
+		if !strings.HasPrefix(r.Path, "/viewer") || r.Method == http.MethodHead {
+			continue
+		}
+		found++
+		path := strings.NewReplacer(":documentId", "x", ":page", "1", "*", "x").Replace(r.Path)
+		for name, b := range map[string]*browser{"nobody": s.another(), "an unlinked LINE user": s.unlinked()} {
+			a := b.send(r.Method, path, nil)
+			if a.status != http.StatusUnauthorized && a.status != http.StatusForbidden {
+				t.Errorf("%s %s answers %s with %d", r.Method, r.Path, name, a.status)
+			}
+			a.lacks("佐藤", "鈴木", "髙橋", s.Group.Name)
+		}
+	}
+	if found < 12 {
+		t.Errorf("only %d routes of the viewer exist", found)
+	}
+}
+
+// unlinked returns a browser in which LINE vouched for somebody who is no teacher.
+func (s *lineSite) unlinked() *browser {
+	s.Helper()
+	b := s.another()
+	b.post("/viewer/session", fields("id_token", s.sim.IDToken(dbtest.LINEUserID(9), nil))).wantStatus(http.StatusForbidden)
+	return b
+}

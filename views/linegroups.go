@@ -82,9 +82,18 @@ func lineGroupName(ctx context.Context, g roster.LINEGroup) string {
 
 // people lists teachers: 佐藤 花子さん、鈴木 一郎さん.
 func people(ctx context.Context, teachers []roster.Teacher) string {
-	var list []string
-	for _, t := range teachers {
-		list = append(list, text.T(ctx, "publications.person", "Name", t.Name))
+	var list strings.Builder
+	for i := range teachers {
+		list.WriteString(person(ctx, teachers, i))
 	}
-	return strings.Join(list, text.T(ctx, "months.comma"))
+	return list.String()
+}
+
+// person is the i-th of a list of teachers, with what stands behind it.
+func person(ctx context.Context, teachers []roster.Teacher, i int) string {
+	name := text.T(ctx, "publications.person", "Name", teachers[i].Name)
+	if i+1 < len(teachers) {
+		name += text.T(ctx, "months.comma")
+	}
+	return name
 }
