@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
@@ -99,23 +101,33 @@ func (s *Site) atHome(ctx context.Context, groupID int64) ([]int64, error) {
 	return ids, nil
 }
 
-// account returns the LINE account that people invite and befriend, empty if LINE does not say. What it says is kept: it
-// hardly ever changes.
+// accountMemory keeps what LINE said of the account, which hardly ever changes.
+type accountMemory struct {
+	mu      sync.Mutex
+	info    line.BotInfo
+	known   bool
+	askedAt time.Time // in vain
+}
+
+// account returns the LINE account that people invite and befriend, empty if LINE does not say. When it did not, nobody
+// asks again for a while: a page that looks again and again would wait each time.
 func (s *Site) account(ctx context.Context) line.BotInfo {
-	if known := s.accountInfo.Load(); known != nil || s.line == nil {
-		if known == nil {
-			return line.BotInfo{}
-		}
-		return *known
+	m := &s.accountMemory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := s.clock.Now()
+	if s.line == nil || m.known || (!m.askedAt.IsZero() && now.Sub(m.askedAt) < membersRetried) {
+		return m.info
 	}
 	ctx, stop := context.WithTimeout(ctx, membersPatience)
 	defer stop()
 	info, err := s.line.BotInfo(ctx)
 	if err != nil {
+		m.askedAt = now
 		s.log.WarnContext(ctx, "LINE did not say what the account is called", "error", err)
 		return line.BotInfo{}
 	}
-	s.accountInfo.Store(&info)
+	m.info, m.known = info, true
 	return info
 }
 

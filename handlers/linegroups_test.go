@@ -129,6 +129,16 @@ func TestWithoutALINEGroupThePageSaysHowToInviteTheAccountAndLooksAgain(t *testi
 	if err := s.Store.DismissLINEGroup(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
+	// A page that looks every few seconds does not wait for a silent LINE each time.
+	s.fault(linesim.Fault{Kind: linesim.FaultStatus, Status: 500, Endpoint: "bot info"})
+	s.get(s.page()).contains("LINE公式アカウントを招待します")
+	asked := len(s.sim.Requests())
+	s.get(s.page())
+	if n := len(s.sim.Requests()) - asked; n != 0 {
+		t.Errorf("LINE got %d more requests", n)
+	}
+	s.sim.ClearFaults()
+	s.clock.Advance(membersRetried)
 	info := s.sim.Channel()
 	s.get(s.page()).contains("公式アカウント「"+info.DisplayName+"」を招待します", `hx-get="`+s.page()+`"`)
 	s.joined(8, "講師のみんな", 3)

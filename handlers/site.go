@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -21,7 +20,6 @@ import (
 	"shiftpost/db/files"
 	"shiftpost/db/roster"
 	"shiftpost/handlers/auth"
-	"shiftpost/jobs/line"
 )
 
 // Options are what a site is made of.
@@ -59,7 +57,7 @@ type Site struct {
 	line          LINE
 	webhookSecret string
 	memberCheck   memberCheck
-	accountInfo   atomic.Pointer[line.BotInfo]
+	accountMemory accountMemory
 
 	calendarKey []byte // signs the addresses of calendar files
 }
