@@ -93,7 +93,8 @@ func (s *Store) concerns(t *tx, groups []roster.Group, today roster.Date) (c ros
 	if c.Failed, err = s.failedDeliveries(t, today); err != nil {
 		return c, fmt.Errorf("failed deliveries: %w", err)
 	}
-	c.Pending, err = list(t.ctx, t, scanDeliveryConcern, deliveryConcerns+` WHERE d.state = 'pending' ORDER BY coalesce(d.deadline_at, d.created_at), d.id`)
+	// The index on live deliveries is found by its own condition only.
+	c.Pending, err = list(t.ctx, t, scanDeliveryConcern, deliveryConcerns+` WHERE d.state IN ('pending', 'queued', 'processing') AND d.state = 'pending' ORDER BY coalesce(d.deadline_at, d.created_at), d.id`)
 	if err != nil {
 		return c, fmt.Errorf("pending deliveries: %w", err)
 	}
@@ -170,7 +171,7 @@ func (s *Store) canceledNotices(t *tx, after time.Time, where string) ([]noticeC
 		v.id, v.name, v.line_user_id, v.notices_on, v.archived_at
 		FROM deliveries d JOIN shifts s ON s.id = d.shift_id JOIN teachers v ON v.id = d.teacher_id
 		WHERE d.state = 'canceled' AND d.deadline_at > ? AND `+where+` AND NOT `+phoned+`
-		AND NOT EXISTS (SELECT 1 FROM deliveries n WHERE n.shift_id = d.shift_id AND n.teacher_id = d.teacher_id AND n.id > d.id AND n.state = 'sent')
+		AND NOT EXISTS (SELECT 1 FROM deliveries n WHERE n.shift_id = d.shift_id AND +n.teacher_id = d.teacher_id AND n.id > d.id AND n.state = 'sent')
 		ORDER BY d.deadline_at, d.id`, at(after))
 }
 
@@ -276,8 +277,10 @@ func (s *Store) untoldChanges(t *tx) ([]roster.NoticeConcern, error) {
 // and so no notice is made; but those whose notice came too late, which are listed as such.
 func (s *Store) runningChanges(t *tx, today roster.Date, missed []roster.NoticeConcern) ([]roster.RunningChange, error) {
 	// Told shifts, and those that changed after they began, which were given to somebody who was told nothing.
-	pairs, err := list(t.ctx, t, scanPair, `SELECT x.shift_id, v.id FROM told x JOIN teachers v ON v.line_user_id = x.line_id JOIN shifts s ON s.id = x.shift_id
-		WHERE x.certainty <> 'void' AND (x.date BETWEEN ?1 AND ?2 OR s.date BETWEEN ?1 AND ?2)
+	pairs, err := list(t.ctx, t, scanPair, `SELECT x.shift_id, v.id FROM told x JOIN teachers v ON v.line_user_id = x.line_id AND v.line_user_id <> ''
+		WHERE x.certainty <> 'void' AND x.date BETWEEN ?1 AND ?2
+		UNION SELECT x.shift_id, v.id FROM shifts s JOIN told x ON x.shift_id = s.id JOIN teachers v ON v.line_user_id = x.line_id AND v.line_user_id <> ''
+		WHERE x.certainty <> 'void' AND s.date BETWEEN ?1 AND ?2
 		UNION SELECT s.id, s.teacher_id FROM shifts s WHERE s.state = 'confirmed' AND s.date BETWEEN ?1 AND ?2 AND s.version > 1`, today.AddDays(-1), today)
 	if err != nil {
 		return nil, err
@@ -525,13 +528,14 @@ func (s *Store) homeDay(t *tx, groupID int64, on roster.Date) (roster.HomeDay, e
 }
 
 // reminderNotices lists the notices that tell a shift as it is, or would have, to its teacher as they are linked now, the
-// newest first. One about another shift counts when it told the same classroom, date and times.
+// newest first. One about another shift counts when it told the same classroom, date and times. (The + keeps SQLite from
+// walking all notices of a teacher instead of the few of a shift.)
 func reminderNotices(t *tx, x roster.Shift, v roster.Teacher) ([]roster.ReminderNotice, error) {
 	return list(t.ctx, t, func(r scanner) (n roster.ReminderNotice, err error) {
 		err = r.Scan(append(deliveryTargets(&n.Delivery), &n.MayHaveArrived)...)
 		return n, err
 	}, `SELECT `+qualify("d", deliveryColumns)+`, `+mayHaveArrived+` FROM deliveries d WHERE d.kind IN ('shift_reminder', 'shift_correction')
-		AND d.id IN (SELECT id FROM deliveries WHERE shift_id = ?1 AND teacher_id = ?2
+		AND d.id IN (SELECT id FROM deliveries WHERE shift_id = ?1 AND +teacher_id = ?2
 				AND ((state = 'canceled' AND code <> 'CANCELED_BY_ADMIN') OR (shift_version = ?3 AND line_id = ?4))
 			UNION SELECT w.delivery_id FROM told w WHERE w.line_id = ?4 AND w.date = ?5 AND w.certainty <> 'void' AND w.canceled = 0
 				AND w.classroom_id = ?6 AND w.start_minutes = ?7 AND w.end_minutes = ?8)

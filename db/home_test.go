@@ -237,6 +237,17 @@ func TestAShiftThatRunsAndIsGivenToSomebodyElseConcernsBoth(t *testing.T) {
 	}
 }
 
+func TestAShiftChangedBeforeItBeganIsNoChangeOfOneThatRuns(t *testing.T) {
+	t.Parallel()
+	s := dbtest.NewSchool(t)
+	x := s.Draft(t, 2, 8, "16:30-20:00") // of one who is not linked, and so was told nothing
+	dbtest.Must(s.Store.MoveShift(t.Context(), x.ID, x.EditNumber, roster.ShiftConfirmed))(t)
+	to(t, s, 17, 0)
+	if r := home(t, s).Concerns.Running; len(r) != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestAShiftEnteredAfterItBeganIsARecordAndNoConcern(t *testing.T) {
 	t.Parallel()
 	s := dbtest.NewSchool(t)
