@@ -165,7 +165,12 @@ var concernCases = []struct {
 		s.Confirm(s, 2, 9, "10-15")
 		s.Confirm(s, 0, 8, "22-25")
 		s.exec(`UPDATE teachers SET blocked = 1 WHERE id = 1`)
-	}, []string{"LINEで知らせられない講師 2名", "佐藤 花子さん（ブロック中）今日 22:00 出勤・髙橋 健太さん（未連携）明日 10:00 出勤", `href="/teachers" class="button"`}, nil},
+	}, []string{"LINEで知らせられない講師 2名", "佐藤 花子さん（ブロック中）今日 22:00 出勤・髙橋 健太さん（未連携）明日 10:00 出勤", "案内を印刷", `href="/invitations/new"`}, nil},
+	{"several block the account", func(s *schoolSite) {
+		s.Confirm(s, 0, 8, "22-25")
+		s.Confirm(s, 1, 9, "10-15")
+		s.exec(`UPDATE teachers SET blocked = 1`)
+	}, []string{"LINEで知らせられない講師 2名", `href="/teachers" class="button"`}, []string{"案内を印刷"}},
 	{"drafts are close", func(s *schoolSite) {
 		s.Draft(s, 0, 10, "10-15")
 		s.Draft(s, 1, 9, "13-18")
@@ -325,7 +330,9 @@ func TestHomeSaysWhenTheSweepsRan(t *testing.T) {
 	record("reminders", 3, nil)
 	record("recovery", 0, nil)
 	record("quota", 0, http.ErrServerClosed)
-	s.get("/").contains("リマインドの巡回", "作成 3件", "回復の巡回", "対象なし", "残数の確認", "うまくいきませんでした").lacks("まだ動いていません", "しばらく動いていません")
+	s.get("/").contains("リマインドの巡回", "作成 3件", "回復の巡回", "対象なし", "残数の確認", "うまくいきませんでした").lacks("まだ動いていません", "しばらく動いていません", "友だちの確認")
+	record("reachability", 2, nil)
+	s.get("/").contains("友だちの確認", "2件 変わりました")
 	s.Clock.Advance(31 * time.Minute)
 	s.get("/").contains("しばらく動いていません")
 }

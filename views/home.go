@@ -2,6 +2,7 @@ package views
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -248,8 +249,11 @@ func (h Home) unreachableLine(ctx context.Context, people []roster.Unreachable) 
 		facts += text.N(ctx, "publications.more_people", more)
 	}
 	l := concernLine{ID: "unreachable", Title: text.N(ctx, "home.unreachable.title", len(people)), Facts: facts, Button: text.T(ctx, "home.unreachable.look"), To: "/teachers"}
-	if len(people) == 1 {
+	switch {
+	case len(people) == 1:
 		l.To = "/teachers/" + itoa(people[0].Teacher.ID) + "/edit"
+	case slices.ContainsFunc(people, func(u roster.Unreachable) bool { return u.Code == roster.CodeTeacherUnlinked }):
+		l.Button, l.To = text.T(ctx, "home.unreachable.invite"), "/invitations/new"
 	}
 	return l
 }
@@ -428,7 +432,7 @@ func (h Home) sweeps(ctx context.Context) []sweepState {
 	for _, known := range []struct {
 		name string
 		pace time.Duration
-	}{{"reminders", roster.SweepPace}, {"recovery", h.SweepEvery}, {"quota", time.Hour}} {
+	}{{"reminders", roster.SweepPace}, {"recovery", h.SweepEvery}, {"quota", time.Hour}, {nightlySweep, 24 * time.Hour}} {
 		s := sweepState{Name: text.T(ctx, "home.sweep."+known.name+".name"), mark: mark{ui.Attention, ui.IconWarning, text.T(ctx, "home.sweep.never")}}
 		for _, run := range h.Linking.Sweeps {
 			if run.Name != known.name {
@@ -446,7 +450,12 @@ func (h Home) sweeps(ctx context.Context) []sweepState {
 				s.mark = mark{Kind: ui.Plain, Word: text.N(ctx, "home.sweep."+known.name+".did", run.Handled)}
 			}
 		}
-		list = append(list, s)
+		if s.Time != "" || known.name != nightlySweep {
+			list = append(list, s)
+		}
 	}
 	return list
 }
+
+// nightlySweep is the recurring pass that does not run at the start: before its first night it is not missed.
+const nightlySweep = "reachability"
