@@ -300,11 +300,7 @@ func (s *Store) Deliveries(ctx context.Context, f DeliveryFilter) ([]DeliveryRow
 	}
 	var rows []DeliveryRow
 	err := s.inReadTx(ctx, func(t *tx) (err error) {
-		rows, err = list(ctx, t, scanDeliveryRow, `SELECT `+qualify("d", deliveryColumns)+`, coalesce(g.name, ''), p.month, coalesce(p.number, 0),
-			coalesce(t.name, ''), s.date, coalesce(s.start_minutes, 0), coalesce(s.end_minutes, 0), s.classroom_id, coalesce(c.name, ''),
-			coalesce(g.line_member_count, 1), (SELECT count(*) FROM attempts a WHERE a.delivery_id = d.id), d.state <> 'sent' AND `+mayHaveArrived+`
-			FROM deliveries d LEFT JOIN publications p ON p.id = d.publication_id LEFT JOIN groups g ON g.id = d.group_id
-			LEFT JOIN teachers t ON t.id = d.teacher_id LEFT JOIN shifts s ON s.id = d.shift_id LEFT JOIN classrooms c ON c.id = s.classroom_id
+		rows, err = list(ctx, t, scanDeliveryRow, deliveryRows+`
 			WHERE (?1 = '' OR d.state = ?1) AND (?2 = '' OR d.kind = ?2) AND (?3 = '' OR coalesce(p.month, substr(s.date, 1, 7)) = ?3) AND (?4 = '' OR d.code = ?4)
 			AND (?5 = 0 OR d.id < ?5) AND (?7 = '' OR replace(t.name, ' ', '') LIKE ?7 ESCAPE '\') AND (NOT ?8 OR `+isDead+`) AND (NOT ?9 OR d.state <> 'sent' AND `+mayHaveArrived+`)
 			ORDER BY d.id DESC LIMIT ?6`, string(f.State), string(f.Kind), month, string(f.Code), f.Before, cmp.Or(f.Limit, 50), containing(f.Teacher), f.Dead, f.Unknown)
@@ -325,6 +321,21 @@ func (s *Store) Deliveries(ctx context.Context, f DeliveryFilter) ([]DeliveryRow
 	}
 	return rows, nil
 }
+
+// WaitingTries lists at most so many of the queued deliveries whose next try is ahead, the soonest first. A delivery whose
+// try is due and only waits for its turn or for the end of a hold is not among them.
+func (s *Store) WaitingTries(ctx context.Context, limit int) ([]DeliveryRow, error) {
+	rows, err := list(ctx, s.read, scanDeliveryRow, deliveryRows+`WHERE d.state = 'queued' AND d.next_attempt_at > ? ORDER BY d.next_attempt_at, d.id LIMIT ?`, at(s.Now()), limit)
+	return rows, wrap(err, "list waiting tries")
+}
+
+// deliveryRows reads deliveries with what a list shows of them, for scanDeliveryRow.
+var deliveryRows = `SELECT ` + qualify("d", deliveryColumns) + `, coalesce(g.name, ''), p.month, coalesce(p.number, 0),
+	coalesce(t.name, ''), s.date, coalesce(s.start_minutes, 0), coalesce(s.end_minutes, 0), s.classroom_id, coalesce(c.name, ''),
+	coalesce(g.line_member_count, 1), (SELECT count(*) FROM attempts a WHERE a.delivery_id = d.id), d.state <> 'sent' AND ` + mayHaveArrived + `
+	FROM deliveries d LEFT JOIN publications p ON p.id = d.publication_id LEFT JOIN groups g ON g.id = d.group_id
+	LEFT JOIN teachers t ON t.id = d.teacher_id LEFT JOIN shifts s ON s.id = d.shift_id LEFT JOIN classrooms c ON c.id = s.classroom_id
+	`
 
 func scanDeliveryRow(r scanner) (DeliveryRow, error) {
 	var d DeliveryRow

@@ -1,0 +1,53 @@
+package db_test
+
+import (
+	"testing"
+	"time"
+
+	"shiftpost/db"
+	"shiftpost/db/dbtest"
+	"shiftpost/db/roster"
+)
+
+func TestTriesAheadAreListedTheSoonestFirst(t *testing.T) {
+	t.Parallel()
+	s := dbtest.NewSchool(t)
+	ctx := t.Context()
+	lose := func() {
+		t.Helper()
+		try := dbtest.Must(s.Store.ClaimTry(ctx))(t)
+		if err := s.Store.FinishTry(ctx, try, db.Result{Outcome: roster.Unknown, Code: "HTTP_503", Status: 503}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waiting := func(limit int) []db.DeliveryRow {
+		t.Helper()
+		return dbtest.Must(s.Store.WaitingTries(ctx, limit))(t)
+	}
+	x := s.Confirm(t, 0, 8, "16:30-20:00") // inside its window: reminded at once
+	if all := waiting(10); len(all) != 0 {
+		t.Errorf("a try that is due already is listed: %+v", all)
+	}
+	lose()
+	s.Clock.Advance(time.Minute)
+	s.Publish(t)
+	lose()
+
+	all := waiting(10)
+	if len(all) != 2 {
+		t.Fatalf("%d deliveries are listed, want 2", len(all))
+	}
+	if r := all[0]; r.Kind != roster.ShiftReminder || r.Work != x.Work() || r.Attempts != 1 || !r.NextAttemptAt.Equal(dbtest.Start.Add(2*time.Minute)) {
+		t.Errorf("the first is %+v", r)
+	}
+	if p := all[1]; p.Kind != roster.ShiftPublication || p.Month != s.Month || p.Number != 1 || !p.NextAttemptAt.Equal(dbtest.Start.Add(3*time.Minute)) {
+		t.Errorf("the second is %+v", p)
+	}
+	if one := waiting(1); len(one) != 1 || one[0].ID != all[0].ID {
+		t.Errorf("of two asked for one: %+v", one)
+	}
+	s.Clock.Advance(time.Minute)
+	if left := waiting(10); len(left) != 1 || left[0].ID != all[1].ID {
+		t.Errorf("once the first is due: %+v", left)
+	}
+}
