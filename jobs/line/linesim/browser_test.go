@@ -9,10 +9,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jonboulle/clockwork"
 
 	"shiftpost/jobs/line"
 	"shiftpost/jobs/line/linesim"
@@ -250,4 +252,36 @@ func TestInTheBrowserAPersonMakesLINEFailAndSeesTheRetrySucceed(t *testing.T) {
 		t.Errorf("%d messages in the chat", n)
 	}
 	s.Assert(t)
+}
+
+func TestThePageFollowsWhatTheProductPlansAndGoesThere(t *testing.T) {
+	t.Parallel()
+	clock := clockwork.NewFakeClockAt(noon)
+	var planned atomic.Pointer[[]linesim.Appointment]
+	planned.Store(&[]linesim.Appointment{})
+	s := newSchool(t, linesim.Options{TimeTravel: hands{clock}, Agenda: func(context.Context) []linesim.Appointment { return *planned.Load() }})
+	tab := browsertest.Start(t).Tab(t, 1280, 900)
+	tab.Open(s.BaseURL() + "/sim")
+	tab.Loses("この先の予定")
+
+	// The product tells nobody that it plans something: the page finds it by itself.
+	at := noon.Add(2*time.Minute + 480*time.Millisecond)
+	planned.Store(&[]linesim.Appointment{{At: at, Title: "2回目の送信"}, {At: noon.Add(24 * time.Hour), Title: "あすの巡回"}})
+	tab.Sees("2回目の送信")
+	tab.Sees("12:02:00")
+	tab.Sees("1/9(土) 12:00")
+	tab.Click("次の予定 12:02 へ")
+	tab.Until(`!document.querySelector("[name=until]").disabled`)
+	if !clock.Now().Equal(at) {
+		t.Errorf("the button leads to %v, want the very instant %v", clock.Now(), at)
+	}
+
+	// An appointment that came by itself before the button was pressed takes nobody back.
+	planned.Store(&[]linesim.Appointment{{At: noon.Add(-time.Minute), Title: "過ぎた予定"}})
+	tab.Sees("過ぎた予定")
+	tab.Click("次の予定 11:59 へ")
+	tab.Until(`!document.querySelector("[name=until]").disabled`)
+	if !clock.Now().Equal(at) {
+		t.Errorf("the clock went back to %v", clock.Now())
+	}
 }

@@ -33,6 +33,8 @@ const (
 	shownMessages = 60
 	shownRequests = 30
 	shownTabs     = 3 // people beside the groups; the others are in a menu
+
+	agendaPace = time.Second // of real time, while somebody looks
 )
 
 // ---- what the page shows ----
@@ -408,6 +410,9 @@ func (s *Simulator) travel(r *http.Request) error {
 		if err != nil {
 			return errBadForm
 		}
+		if !t.After(s.clock.Now()) {
+			return nil // it came by itself before the button was pressed
+		}
 		return s.moveClock("", &t)
 	}
 	if r.PostFormValue("advance") == "month" {
@@ -481,17 +486,43 @@ func (s *Simulator) streamChanges(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusOK)
 	rc := http.NewResponseController(w)
-	// The first event brings a page that was away for a moment up to date.
+	var planned []Appointment
 	for {
+		if s.opts.Agenda != nil {
+			planned = s.opts.Agenda(s.context(r))
+		}
+		// The first event brings a page that was away for a moment up to date.
 		if _, err := fmt.Fprint(w, "data: changed\n\n"); err != nil || rc.Flush() != nil {
 			return
 		}
+		if !s.awaitChange(r, changes, planned) {
+			return
+		}
+	}
+}
+
+// awaitChange waits until something has happened here, or until the product plans something else than it did: that it
+// does by itself, so it is asked now and then. It reports false when nobody looks any more.
+func (s *Simulator) awaitChange(r *http.Request, changes <-chan struct{}, planned []Appointment) bool {
+	var look <-chan time.Time
+	if s.opts.Agenda != nil {
+		ticker := time.NewTicker(agendaPace)
+		defer ticker.Stop()
+		look = ticker.C
+	}
+	same := func(a, b Appointment) bool { return a.Title == b.Title && a.At.Equal(b.At) }
+	for {
 		select {
 		case <-changes:
+			return true
+		case <-look:
+			if !slices.EqualFunc(planned, s.opts.Agenda(s.context(r)), same) {
+				return true
+			}
 		case <-s.closed:
-			return
+			return false
 		case <-r.Context().Done():
-			return
+			return false
 		}
 	}
 }
