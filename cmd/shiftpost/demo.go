@@ -152,6 +152,7 @@ func (d *demonstration) openSimulator(c *Config, logger *slog.Logger) error {
 	d.sim, err = linesim.New(linesim.Options{
 		Clock: d.clock, Logger: logger, BaseURL: address(d.simulator), AdminURL: c.BaseURL,
 		Login: linesim.Login{EndpointURL: c.BaseURL + "/liff"}, StateFile: filepath.Join(d.dataDir, "demo-line.json"), TimeTravel: d.clock,
+		Agenda: func(ctx context.Context) []linesim.Appointment { return d.app.agenda(ctx) }, // asked once the app is there and runs
 	})
 	if err != nil {
 		return fmt.Errorf("start the simulated LINE: %w", err)
