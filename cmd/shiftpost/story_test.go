@@ -20,11 +20,11 @@ type demoStory struct {
 	opened struct{ Admin, SignIn, Simulator, Control, DataDir string }
 }
 
-// startStory starts the demo on free ports with a folder of its own and stops it with the test.
-func startStory(t *testing.T) *demoStory {
+// startStory starts the demo with some settings on free ports, with a folder of its own, and stops it with the test.
+func startStory(t *testing.T, environ ...string) *demoStory {
 	t.Helper()
 	f := demoFlags{dataDir: t.TempDir()}
-	d, err := startDemo(t.Context(), f, nil, quietLogger())
+	d, err := startDemo(t.Context(), f, environ, quietLogger())
 	if err != nil {
 		t.Fatal(err)
 	}
