@@ -230,8 +230,8 @@ func (s *Store) settleEdit(t *tx, before, after roster.Shift) error {
 	if before.ID != 0 {
 		pairs = append(pairs, pair{after.ID, before.TeacherID})
 	}
-	told, err := list(t.ctx, t, scanPair, `SELECT x.shift_id, t.id FROM told x JOIN teachers t ON t.line_user_id = x.line_id WHERE x.shift_id = ?1 AND x.certainty <> 'void'
-		UNION SELECT x.shift_id, t.id FROM told x JOIN teachers t ON t.line_user_id = x.line_id
+	told, err := list(t.ctx, t, scanPair, `SELECT x.shift_id, t.id FROM told x JOIN teachers t ON t.line_user_id = x.line_id AND t.line_user_id <> '' WHERE x.shift_id = ?1 AND x.certainty <> 'void'
+		UNION SELECT x.shift_id, t.id FROM told x JOIN teachers t ON t.line_user_id = x.line_id AND t.line_user_id <> ''
 		WHERE t.id IN (?2, ?3) AND x.certainty <> 'void' AND x.date IN (?4, ?5)`,
 		after.ID, ref(before.TeacherID), after.TeacherID, cmp.Or(before.Date, after.Date), after.Date)
 	if err != nil {
@@ -337,7 +337,7 @@ func (s *Store) settleTeacher(t *tx, teacherID int64) error {
 
 // cancelNoticesTo calls off the waiting notices to a LINE user who is no longer linked to that teacher.
 func (s *Store) cancelNoticesTo(t *tx, lineID string, code roster.Code) error {
-	waiting, err := list(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE line_id = ? AND shift_id IS NOT NULL AND state IN ('pending', 'queued')`, lineID)
+	waiting, err := list(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE line_id = ? AND shift_id IS NOT NULL AND state IN ('pending', 'queued', 'processing') AND state <> 'processing'`, lineID)
 	if err != nil {
 		return fmt.Errorf("waiting notices: %w", err)
 	}

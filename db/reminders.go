@@ -19,7 +19,7 @@ const SweepReminders = "reminders"
 // How many shifts of a sweep share a transaction: few enough that whoever waits for the writer does not notice.
 const (
 	sweepBatch = 20  // compared one by one
-	plainBatch = 200 // first reminders, which two statements make
+	plainBatch = 100 // first reminders, which two statements make
 )
 
 // MakeReminders makes what is due now: reminders of shifts inside their window, and corrections and cancellations of
@@ -56,8 +56,8 @@ func (s *Store) MakeReminders(ctx context.Context) (int, error) {
 	return n + missed, errors.Join(append(errs, err)...)
 }
 
-// makePlain makes the reminders of those shifts of which nobody was ever told anything, and whose teacher was not told
-// of that day either: nothing there is to be compared. It returns the shifts it reminded of. On an error it made none.
+// makePlain makes the reminders of those shifts about which there never was a notice, and whose teacher was not told the
+// same of another shift: nothing there is to be compared. It returns the shifts it reminded of. On an error it made none.
 func (s *Store) makePlain(ctx context.Context, windows []window) (made map[int64]bool, err error) {
 	type plain struct {
 		ID       int64  `json:"id"`
@@ -86,7 +86,8 @@ func (s *Store) makePlain(ctx context.Context, windows []window) (made map[int64
 			WHERE s.state = 'confirmed' AND s.version = p.value ->> 'version' AND g.lead_minutes = p.value ->> 'lead' AND p.value ->> 'deadline' > ?2
 			AND t.line_user_id <> '' AND t.notices_on AND t.archived_at IS NULL
 			AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.shift_id = s.id)
-			AND NOT EXISTS (SELECT 1 FROM told w WHERE w.line_id = t.line_user_id AND w.date = s.date AND w.certainty <> 'void')`,
+			AND NOT EXISTS (SELECT 1 FROM told w WHERE w.line_id = t.line_user_id AND w.certainty <> 'void' AND w.classroom_id = s.classroom_id
+				AND w.date = s.date AND w.start_minutes = s.start_minutes AND w.end_minutes = s.end_minutes)`,
 			roster.ShiftReminder, at(t.now), string(in)); err != nil {
 			return fmt.Errorf("save first reminders: %w", err)
 		}
@@ -152,11 +153,13 @@ func (s *Store) settleAll(t *tx, pairs []pair) (int, error) {
 
 // untrue finds told shifts around today or later of which something is not so.
 func (s *Store) untrue(ctx context.Context, today roster.Date) ([]pair, error) {
-	const untrue = `SELECT x.shift_id, t.id FROM told x JOIN teachers t ON t.line_user_id = x.line_id JOIN shifts s ON s.id = x.shift_id
+	const untrue = ` JOIN teachers t ON t.line_user_id = x.line_id AND t.line_user_id <> ''
 		WHERE x.certainty <> 'void' AND CASE WHEN x.canceled THEN s.state = 'confirmed' AND s.teacher_id = t.id
 			ELSE NOT EXISTS (SELECT 1 FROM shifts o WHERE o.teacher_id = t.id AND o.state = 'confirmed' AND o.classroom_id = x.classroom_id
 				AND o.date = x.date AND o.start_minutes = x.start_minutes AND o.end_minutes = x.end_minutes) END`
-	pairs, err := list(ctx, s.read, scanPair, untrue+` AND x.date >= ?1 UNION `+untrue+` AND s.date >= ?1`, today.AddDays(-2))
+	// The order of each join is fixed: what is ahead is little, what was ever told is much.
+	pairs, err := list(ctx, s.read, scanPair, `SELECT x.shift_id, t.id FROM told x CROSS JOIN shifts s ON s.id = x.shift_id`+untrue+` AND x.date >= ?1
+		UNION SELECT x.shift_id, t.id FROM shifts s CROSS JOIN told x ON x.shift_id = s.id`+untrue+` AND s.date >= ?1`, today.AddDays(-2))
 	return pairs, wrap(err, "look for told shifts that are untrue")
 }
 

@@ -2,8 +2,10 @@ package jobs_test
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -352,6 +354,38 @@ func runsAtEveryQuarter(t *testing.T, loc *time.Location) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+}
+
+func TestAPanicInASweepEndsNeitherTheProgramNorTheOtherSweeps(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		store := dbtest.Must(db.Open(t.Context(), db.Options{Dir: dir, Location: dbtest.Tokyo, Logger: quiet()}))(t)
+		defer store.Close()
+		var log strings.Builder
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			// Without a file store the recovery sweep panics.
+			ended <- jobs.NewSweeps(jobs.SweepOptions{Store: store, Logger: slog.New(slog.NewTextHandler(&log, nil))}).Run(ctx)
+		}()
+		for range 3 {
+			<-time.After(15 * time.Minute)
+			synctest.Wait()
+			for _, r := range dbtest.Must(store.SweepRuns(t.Context()))(t) {
+				if r.Name == jobs.SweepReminders && !r.RanAt.Equal(store.Now()) {
+					t.Errorf("the reminder sweep last ran at %s, it is %s", r.RanAt, store.Now())
+				}
+			}
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if n := strings.Count(log.String(), "panic in a sweep"); n < 3 {
+			t.Errorf("%d panics are in the log, want one for each run:\n%s", n, log.String())
+		}
+	})
 }
 
 func TestAShiftWhoseWholeWindowPassedWhileTheProgramWasDownIsListed(t *testing.T) {
