@@ -238,15 +238,11 @@ func ReminderOf(st Standing, teacher Teacher, notices []ReminderNotice, now time
 		}
 		ended = r
 	}
-	cannot := CannotTell(teacher, ShiftReminder)
-	ahead := st.Shift.Start(loc).After(now)
-	switch {
-	case ahead && ended.State == ReminderCalledOff, !ahead && ended.State != ReminderNone:
+	if !st.Shift.Start(loc).After(now) || ended.State == ReminderCalledOff {
 		return ended
-	case cannot != "":
+	}
+	if cannot := CannotTell(teacher, ShiftReminder); cannot != "" {
 		return Reminder{State: ReminderCannot, Code: cannot}
-	case !ahead:
-		return ended
 	}
 	return Reminder{State: ReminderPlanned, At: quarterFrom(latest(from, now))}
 }

@@ -44,7 +44,8 @@ func TestAReminderIsAsFarAsItsNewestNotice(t *testing.T) {
 		"the shift began and it was not needed":                {now: at(17, 1), notices: []roster.ReminderNotice{notice(1, roster.Canceled, roster.CodeShiftChanged, at(14, 45))}, want: roster.Reminder{State: roster.ReminderNone}},
 		"it could not be sent then": {now: at(17, 1), notices: []roster.ReminderNotice{notice(1, roster.Canceled, roster.CodeLINEDisabled, at(14, 45))},
 			want: roster.Reminder{State: roster.ReminderCannot, Code: roster.CodeLINEDisabled, DeliveryID: 1}},
-		"the shift began and there was none": {now: at(17, 1), want: roster.Reminder{State: roster.ReminderNone}},
+		"what cannot be sent now does not matter once the shift began": {now: at(17, 1), teacher: roster.Teacher{LINEUserID: "U"}, want: roster.Reminder{State: roster.ReminderNone}},
+		"the shift began and there was none":                           {now: at(17, 1), want: roster.Reminder{State: roster.ReminderNone}},
 	} {
 		if c.start == 0 {
 			c.start = 17 * 60
