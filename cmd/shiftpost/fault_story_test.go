@@ -11,12 +11,14 @@ import (
 	"shiftpost/db/roster"
 	"shiftpost/jobs/line/linesim"
 	"shiftpost/jobs/render/browsertest"
+	"shiftpost/views"
 )
 
-// faultStory is a demo on a quiet Sunday morning, looked at on the simulator's page alone.
+// faultStory is a demo on a quiet Sunday morning, looked at on the simulator's page.
 type faultStory struct {
 	*demoStory
-	*browsertest.Tab // on the chat of to
+	*browsertest.Tab                  // on the chat of to
+	desk             *browsertest.Tab // of the admin
 	t                *testing.T
 	to               string // name of the group or the person whose chat is open
 	admin            roster.Admin
@@ -51,6 +53,9 @@ func startFaults(t *testing.T, person bool, environ ...string) *faultStory {
 	if err := store.LinkTeacher(ctx, f.teacher.ID, f.user.ID); err != nil {
 		t.Fatal(err)
 	}
+	f.desk = browsertest.Start(t).Tab(t, 1280, 900)
+	f.desk.Open(f.opened.Admin + f.app.auth.IssueSignInLink(f.admin.ID))
+	f.desk.Leave(func() { f.desk.ClickOn("main form button") })
 	f.Tab = browsertest.Start(t).Tab(t, 1280, 900)
 	chat := f.group.LINEGroupID
 	f.to = f.group.LINEGroupName
@@ -106,6 +111,13 @@ func (f *faultStory) has(messages int, words string) {
 	}
 }
 
+// arrived checks that the admin reads that a delivery was sent.
+func (f *faultStory) arrived(delivery int64) {
+	f.t.Helper()
+	f.desk.Open(f.opened.Admin + views.DeliveryPath(delivery))
+	f.desk.Until(`document.querySelector("#delivery h2").textContent.trim().startsWith("送信済")`)
+}
+
 // publishes adds a shift to the next month, publishes it and returns what LINE will call the message, and its delivery.
 // The picture was never drawn: nobody opens it here.
 func (f *faultStory) publishes(n int) (string, int64) {
@@ -129,14 +141,20 @@ func (f *faultStory) publishes(n int) (string, int64) {
 	return fmt.Sprintf("第%d版", n), done.DeliveryID
 }
 
-// confirms gives the new teacher a shift that begins so soon that they are reminded of it at once.
-func (f *faultStory) confirms(in time.Duration) {
+// confirms gives the new teacher a shift that begins so soon that they are reminded of it at once, and returns the
+// delivery.
+func (f *faultStory) confirms(in time.Duration) int64 {
 	f.t.Helper()
 	loc := f.app.store.Location()
 	start := f.app.store.Now().Add(in).In(loc)
 	minutes := roster.Minutes(start.Hour()*60 + start.Minute())
 	f.addShift(roster.DateOf(start, loc), roster.TimeRange{Start: minutes, End: minutes + 5})
 	f.app.runner.Wake()
+	newest, err := f.app.store.Deliveries(f.t.Context(), db.DeliveryFilter{Kind: roster.ShiftReminder, Limit: 1})
+	if err != nil || len(newest) != 1 {
+		f.t.Fatalf("the reminder is not there: %v", err)
+	}
+	return newest[0].ID
 }
 
 func (f *faultStory) addShift(on roster.Date, times roster.TimeRange) {
@@ -200,6 +218,7 @@ func TestStoryAPersonMakesLINEFailInEachWayAndWatchesEachMessageArriveOnce(t *te
 		}
 		f.Sees(words)
 		f.has(1, words)
+		f.arrived(delivery)
 		f.forgets()
 		if t.Failed() {
 			t.Fatalf("it went wrong at %s", c.fault)
@@ -213,10 +232,6 @@ func TestStoryAPersonMakesLINERefuseTheChannelAndWatchesTheHoldEnd(t *testing.T)
 	t.Parallel()
 	f := startFaults(t, true)
 	f.Script(`document.querySelector("[name=target]").value = "push|users"`)
-	desk := browsertest.Start(t).Tab(t, 1280, 900)
-	desk.Open(f.opened.Admin + f.app.auth.IssueSignInLink(f.admin.ID))
-	desk.ClickOn("main form button")
-	desk.Sees("要対応")
 	requests, messages := 0, 0
 	for _, c := range []struct {
 		fault, answer string
@@ -229,25 +244,27 @@ func TestStoryAPersonMakesLINERefuseTheChannelAndWatchesTheHoldEnd(t *testing.T)
 		{"access", "403", "", ""},
 	} {
 		f.fails(c.fault)
-		f.confirms(125 * time.Minute)
+		met := f.confirms(125 * time.Minute)
 		requests++
 		f.sees(requests, c.answer, "届いていない")
 		// What is made while pushes are held waits.
-		f.confirms(132 * time.Minute)
+		held := f.confirms(132 * time.Minute)
 		if c.comes != "" {
 			f.Sees(c.comes)
 			f.Shot("fault-3-" + c.fault)
 			f.Click(c.ends)
 		} else {
-			desk.Open(f.opened.Admin + "/channel")
-			desk.Sees("この公式アカウントの送信が許可されていないため、止めています（403）")
-			desk.Click("再開して")
-			desk.Sees("送信を再開しました。")
+			f.desk.Open(f.opened.Admin + "/channel")
+			f.desk.Sees("この公式アカウントの送信が許可されていないため、止めています（403）")
+			f.desk.Click("再開して")
+			f.desk.Sees("送信を再開しました。")
 		}
 		requests += 2
 		f.sees(requests, "200", "届いた（1通）")
 		messages += 2
 		f.Until(fmt.Sprintf(`document.querySelectorAll("#chat .message").length === %d`, messages))
+		f.arrived(met)
+		f.arrived(held)
 		f.forgets()
 		if t.Failed() {
 			t.Fatalf("it went wrong at %s", c.fault)
@@ -256,9 +273,10 @@ func TestStoryAPersonMakesLINERefuseTheChannelAndWatchesTheHoldEnd(t *testing.T)
 
 	// A slow LINE is waited for.
 	f.fails("slow")
-	f.confirms(110 * time.Minute)
+	slow := f.confirms(110 * time.Minute)
 	f.Sees("待たせています")
 	f.sees(requests+1, "200", "届いた（1通）")
 	f.Until(fmt.Sprintf(`document.querySelectorAll("#chat .message").length === %d`, messages+1))
+	f.arrived(slow)
 	f.sim.Assert(t)
 }
