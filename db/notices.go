@@ -131,7 +131,9 @@ func (s *Store) settle(t *tx, shiftID int64, teacher roster.Teacher, firstEdit t
 		if err := t.cancel(live, code, 0); err != nil {
 			return false, err
 		}
-		changed = true
+		// What was called off counts no more for what is needed.
+		_, err = s.settle(t, shiftID, teacher, firstEdit)
+		return true, err
 	}
 	switch {
 	case kind == "":

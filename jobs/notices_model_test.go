@@ -762,8 +762,8 @@ func (r *noticeRun) settle(t *rapid.T) {
 	for range 3 {
 		tick(31 * time.Second)
 	}
-	for range 12 {
-		tick(15 * time.Minute)
+	for range 6 {
+		tick(25 * time.Minute)
 	}
 	tick(24 * time.Hour)
 	tick(72 * time.Hour)

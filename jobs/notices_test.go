@@ -334,6 +334,19 @@ func TestAShiftDeletedAndEnteredAnewIsStillTrueAndCorrectedWhenTheNewOneChanges(
 	s.wantChat(t, 1, reminds(8, "17:00–21:30"), cancels(8, "17:00–21:30"), reminds(8, "18:00–21:30"))
 }
 
+func TestAShiftWhoseToldPlaceAnotherOneTakesIsRemindedOfAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	x := s.told(t)
+	s.change(t, x.ID, 0, 8, "16:00-17:00") // its correction waits
+	y := s.Confirm(t, 0, 8, "17:00-21:30") // what was told is so again, but of another shift
+	s.step(t)
+	s.wantNotices(t, x.ID, "reminder sent", "correction canceled NO_LONGER_NEEDED", "reminder sent")
+	// The reminder of the first took the place of what was told of it, so that the other one is told for itself.
+	s.wantNotices(t, y.ID, "reminder sent")
+	s.wantChat(t, 1, reminds(8, "17:00–21:30"), reminds(8, "16:00–17:00"), reminds(8, "17:00–21:30"))
+}
+
 func TestAShiftEnteredAnewIsRemindedOfWhenTheOldNoticeDidNotArrive(t *testing.T) {
 	t.Parallel()
 	for _, outcome := range []roster.Outcome{roster.Refused, roster.Unknown, roster.Accepted} {
