@@ -11,15 +11,15 @@ import (
 	"shiftpost/db/roster"
 )
 
-// RecordSweep notes that a sweep ran.
-func (s *Store) RecordSweep(ctx context.Context, name string, handled int, sweepErr error) error {
+// RecordSweep notes that a sweep ran, and when it began: what became due after that instant it may not have seen.
+func (s *Store) RecordSweep(ctx context.Context, name string, began time.Time, handled int, sweepErr error) error {
 	text := ""
 	if sweepErr != nil {
 		text = fmt.Sprintf("%.200s", sweepErr)
 	}
 	err := s.inTx(ctx, func(t *tx) error {
 		_, err := t.exec(`INSERT INTO sweeps (name, ran_at, handled, error) VALUES (?, ?, ?, ?)
-			ON CONFLICT (name) DO UPDATE SET ran_at = excluded.ran_at, handled = excluded.handled, error = excluded.error`, name, at(t.now), handled, text)
+			ON CONFLICT (name) DO UPDATE SET ran_at = excluded.ran_at, handled = excluded.handled, error = excluded.error`, name, at(began), handled, text)
 		return err
 	})
 	return wrap(err, "record sweep %s", name)

@@ -20,13 +20,13 @@ func TestChannelPageSaysThatMessagesCanBeSent(t *testing.T) {
 	s := newSchool(t)
 	s.get("/channel").wantStatus(http.StatusOK).contains("LINEとの接続", "LINEに送れます", "自動の見回り", "リマインドと変更の知らせ", "まだ動いていません。サーバーの管理者に確かめてもらってください。").lacks("再開", "hx-trigger", "しばらく動いていません。")
 	for name, n := range map[string]int{"reminders": 3, "recovery": 0} {
-		if err := s.Store.RecordSweep(t.Context(), name, n, nil); err != nil {
+		if err := s.Store.RecordSweep(t.Context(), name, s.Store.Now(), n, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s.get("/channel").contains("前回 14:32:00", "3件を確かめました。", "0件を動かしました。").lacks("しばらく動いていません。", "まだ動いていません。")
 	s.Clock.Advance(31 * time.Minute)
-	if err := s.Store.RecordSweep(t.Context(), "recovery", 1, http.ErrServerClosed); err != nil {
+	if err := s.Store.RecordSweep(t.Context(), "recovery", s.Store.Now(), 1, http.ErrServerClosed); err != nil {
 		t.Fatal(err)
 	}
 	s.get("/channel").contains("しばらく動いていません。", "うまくいかなかったところがあります。").lacks("Server closed")

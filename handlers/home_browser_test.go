@@ -54,7 +54,7 @@ func (s *schoolSite) fullDay() {
 		s.Fatal(err)
 	}
 	for name, n := range map[string]int{"reminders": 2, "recovery": 0, "quota": 1} {
-		if err := s.Store.RecordSweep(ctx, name, n, nil); err != nil {
+		if err := s.Store.RecordSweep(ctx, name, s.Store.Now(), n, nil); err != nil {
 			s.Fatal(err)
 		}
 	}

@@ -323,7 +323,7 @@ func TestHomeSaysWhenTheSweepsRan(t *testing.T) {
 	s := newSchool(t)
 	record := func(name string, handled int, err error) {
 		t.Helper()
-		if err := s.Store.RecordSweep(t.Context(), name, handled, err); err != nil {
+		if err := s.Store.RecordSweep(t.Context(), name, s.Store.Now(), handled, err); err != nil {
 			t.Fatal(err)
 		}
 	}

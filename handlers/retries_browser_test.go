@@ -31,7 +31,7 @@ func troubled(t *testing.T) *schoolSite {
 	s.finish(forbidden) // 4: a reminder that met a hold
 	s.Confirm(t, 0, 9, "17:45-18:45")
 	for name, n := range map[string]int{"reminders": 3, "recovery": 0} {
-		if err := s.Store.RecordSweep(t.Context(), name, n, nil); err != nil {
+		if err := s.Store.RecordSweep(t.Context(), name, s.Store.Now(), n, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

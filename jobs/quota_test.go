@@ -16,10 +16,15 @@ import (
 
 func (s *story) sweeps(t *testing.T) *jobs.Sweeps {
 	t.Helper()
+	return s.sweepsThrough(t, &http.Transport{})
+}
+
+func (s *story) sweepsThrough(t *testing.T, transport http.RoundTripper) *jobs.Sweeps {
+	t.Helper()
 	store := dbtest.Must(files.Open(t.TempDir()))(t)
 	t.Cleanup(func() { store.Close() })
 	client := line.NewClient(line.Options{BaseURL: s.sim.BaseURL(), Token: s.sim.Channel().AccessToken, Timeout: timeout, Clock: s.Clock,
-		HTTPClient: &http.Client{Transport: &http.Transport{}}})
+		HTTPClient: &http.Client{Transport: transport}})
 	return jobs.NewSweeps(jobs.SweepOptions{Store: s.Store, Files: store, LINE: client, Clock: s.Clock, Logger: quiet()})
 }
 

@@ -20,15 +20,14 @@ type contacts interface {
 // and groups were other than known. One that LINE does not answer about does not stop the rest, but a fault of the
 // whole channel does.
 func (s *Sweeps) CheckReachability(ctx context.Context) (int, error) {
-	n, err := s.checkFriends(ctx)
-	if !channelFault(err) && ctx.Err() == nil {
-		groups, groupErr := s.checkGroups(ctx)
-		n, err = n+groups, errors.Join(err, groupErr)
-	}
-	if n > 0 {
-		s.o.Wake()
-	}
-	return n, errors.Join(err, s.o.Store.RecordSweep(ctx, SweepReachability, n, err))
+	return s.recorded(ctx, SweepReachability, func(ctx context.Context) (int, error) {
+		n, err := s.checkFriends(ctx)
+		if !channelFault(err) && ctx.Err() == nil {
+			groups, groupErr := s.checkGroups(ctx)
+			n, err = n+groups, errors.Join(err, groupErr)
+		}
+		return n, err
+	})
 }
 
 func (s *Sweeps) checkFriends(ctx context.Context) (n int, err error) {

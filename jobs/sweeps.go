@@ -184,38 +184,47 @@ func (s *Sweeps) log(name string) func(int, error) {
 	}
 }
 
-// Remind is the reminder sweep: it makes the reminders, corrections and cancellations that are due. It returns how many
-// notices it made or changed.
-func (s *Sweeps) Remind(ctx context.Context) (int, error) {
-	n, err := s.o.Store.MakeReminders(ctx)
+// recorded runs a sweep, wakes the runner if it moved anything, and records it.
+func (s *Sweeps) recorded(ctx context.Context, name string, sweep func(context.Context) (int, error)) (int, error) {
+	began := s.o.Store.Now()
+	n, err := sweep(ctx)
 	if n > 0 {
 		s.o.Wake()
 	}
-	return n, errors.Join(err, s.o.Store.RecordSweep(ctx, SweepReminders, n, err))
+	return n, errors.Join(err, s.o.Store.RecordSweep(ctx, name, began, n, err))
+}
+
+// Remind is the reminder sweep: it makes the reminders, corrections and cancellations that are due. It returns how many
+// notices it made or changed.
+func (s *Sweeps) Remind(ctx context.Context) (int, error) {
+	return s.recorded(ctx, SweepReminders, s.o.Store.MakeReminders)
 }
 
 // Recover is the recovery sweep: deliveries that nothing would carry on are queued or ended, and rows and picture
 // files that nothing needs any more are removed. It returns how many deliveries it moved.
 func (s *Sweeps) Recover(ctx context.Context) (int, error) {
-	n, err := s.o.Store.RecoverDeliveries(ctx)
-	if n > 0 {
-		s.o.Wake()
-	}
-	err = errors.Join(err, s.clean(ctx))
-	return n, errors.Join(err, s.o.Store.RecordSweep(ctx, SweepRecovery, n, err))
+	return s.recorded(ctx, SweepRecovery, func(ctx context.Context) (int, error) {
+		n, err := s.o.Store.RecoverDeliveries(ctx)
+		if n > 0 {
+			s.o.Wake() // what was moved need not wait for the tidying
+		}
+		return n, errors.Join(err, s.clean(ctx))
+	})
 }
 
 // ReadQuota asks LINE how many messages the month may have and has had, and keeps the answer. When LINE does not answer
 // it keeps the answer before and that it is old. It returns 1 when it learned something.
 func (s *Sweeps) ReadQuota(ctx context.Context) (int, error) {
-	n := 0
-	reading, err := s.askQuota(ctx)
-	if err == nil {
-		n, err = 1, s.o.Store.RecordQuota(ctx, reading)
-	} else if ctx.Err() == nil {
-		err = errors.Join(err, s.o.Store.RecordQuotaFailure(ctx))
-	}
-	return n, errors.Join(err, s.o.Store.RecordSweep(ctx, SweepQuota, n, err))
+	return s.recorded(ctx, SweepQuota, func(ctx context.Context) (int, error) {
+		reading, err := s.askQuota(ctx)
+		if err == nil {
+			return 1, s.o.Store.RecordQuota(ctx, reading)
+		}
+		if ctx.Err() == nil {
+			err = errors.Join(err, s.o.Store.RecordQuotaFailure(ctx))
+		}
+		return 0, err
+	})
 }
 
 func (s *Sweeps) askQuota(ctx context.Context) (db.QuotaReading, error) {

@@ -3,6 +3,7 @@ package jobs_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -43,4 +44,36 @@ func TestEachSweepSaysWhenItRunsNext(t *testing.T) {
 		}
 		says("")
 	})
+}
+
+// tardy lets time pass before each request.
+type tardy struct {
+	http.RoundTripper
+	pass func()
+}
+
+func (l tardy) RoundTrip(r *http.Request) (*http.Response, error) {
+	l.pass()
+	return l.RoundTripper.RoundTrip(r)
+}
+
+func TestASweepIsRecordedAtTheInstantItBegan(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	sweeps := s.sweepsThrough(t, tardy{&http.Transport{}, func() { s.Clock.Advance(time.Minute) }})
+	for name, run := range map[string]func(context.Context) (int, error){
+		jobs.SweepReminders: sweeps.Remind, jobs.SweepRecovery: sweeps.Recover,
+		jobs.SweepQuota: sweeps.ReadQuota, jobs.SweepReachability: sweeps.CheckReachability,
+	} {
+		began := s.Store.Now()
+		if _, err := run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if recorded := s.sweepRun(t, name).RanAt; !recorded.Equal(began) {
+			t.Errorf("%s began at %s and is recorded at %s", name, began, recorded)
+		}
+	}
+	if !s.Store.Now().After(dbtest.Start.Add(time.Minute)) {
+		t.Error("no time passed while sweeps ran")
+	}
 }
