@@ -98,8 +98,6 @@ func contentType(extension string) string {
 		return "font/woff2"
 	case ".svg":
 		return "image/svg+xml"
-	case ".png":
-		return "image/png"
 	case ".txt", ".md", ".tsv":
 		return "text/plain; charset=utf-8"
 	}
