@@ -75,10 +75,10 @@ func (s *Store) announce(t *tx, groupID, publicationID, adminID int64) (int64, e
 func (s *Store) makeDelivery(t *tx, d roster.Delivery) (int64, error) {
 	later := t.now.Add(s.opts.SweepEvery)
 	var err error
-	d.ID, err = t.insert(`INSERT INTO deliveries (kind, state, code, retry_key, group_id, publication_id, teacher_id, shift_id, shift_version, line_id,
+	d.ID, err = t.insert(`INSERT INTO deliveries (kind, state, code, retry_key, group_id, publication_id, asked_id, teacher_id, shift_id, shift_version, line_id,
 		due_at, deadline_at, next_attempt_at, created_at, created_by, updated_at)
-		VALUES (?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		d.Kind, roster.CodeEnqueueFailed, uuid.NewString(), ref(d.GroupID), ref(d.PublicationID), ref(d.TeacherID), ref(d.ShiftID), ref(d.ShiftVersion), d.LINEID,
+		VALUES (?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		d.Kind, roster.CodeEnqueueFailed, uuid.NewString(), ref(d.GroupID), ref(d.PublicationID), ref(d.AskedID), ref(d.TeacherID), ref(d.ShiftID), ref(d.ShiftVersion), d.LINEID,
 		at(d.DueAt), at(d.DeadlineAt), at(later), at(t.now), ref(d.CreatedBy), at(t.now))
 	if err != nil {
 		return 0, fmt.Errorf("save delivery: %w", err)
@@ -138,9 +138,12 @@ func (t *tx) event(deliveryID int64, event string, code roster.Code, adminID int
 
 // check says whether a delivery is still wanted: an empty code if so, else the code it is canceled with.
 func (s *Store) check(t *tx, d roster.Delivery) (roster.Code, error) {
-	if d.Kind.Notice() {
+	switch {
+	case d.Kind.AboutShift():
 		code, _, err := s.checkNotice(t, d)
 		return code, err
+	case d.Kind == roster.ReceiptRequest:
+		return s.checkReceiptRequest(t, d)
 	}
 	superseded, err := t.superseded(d)
 	if err != nil || superseded {
@@ -173,11 +176,11 @@ func (t *tx) superseded(d roster.Delivery) (bool, error) {
 // DeliveryDetail is one delivery with everything its page shows.
 type DeliveryDetail struct {
 	roster.Delivery
-	Group          roster.Group       // publications
-	Publication    roster.Publication // publications
+	Group          roster.Group       // publications and receipt requests
+	Publication    roster.Publication // publications and receipt requests
 	Teacher        roster.Teacher     // notices
-	Shift          roster.Shift       // notices: as it is now
-	Classroom      roster.Classroom   // notices: the shift's
+	Shift          roster.Shift       // notices about a shift: as it is now
+	Classroom      roster.Classroom   // notices about a shift: the shift's
 	Attempts       []roster.Attempt   // the newest first
 	Events         []DeliveryEvent    // the newest first
 	MayHaveArrived bool               // a try of it is open or ended without a known answer
@@ -228,6 +231,8 @@ func delivery(ctx context.Context, q querier, deliveryID int64) (DeliveryDetail,
 		if d.Teacher, err = teacher(ctx, q, d.TeacherID); err != nil {
 			return d, err
 		}
+	}
+	if d.Kind.AboutShift() {
 		if d.Shift, err = one(ctx, q, scanShift, `SELECT `+shiftColumns+` FROM shifts WHERE id = ?`, d.ShiftID); err != nil {
 			return d, err
 		}
@@ -235,10 +240,10 @@ func delivery(ctx context.Context, q querier, deliveryID int64) (DeliveryDetail,
 			return d, err
 		}
 	} else {
-		if d.Publication, err = publication(ctx, q, `id = ?`, d.PublicationID); err != nil {
+		if d.Publication, err = publication(ctx, q, `id = ?`, cmp.Or(d.PublicationID, d.AskedID)); err != nil {
 			return d, err
 		}
-		if d.Group, err = group(ctx, q, d.GroupID); err != nil {
+		if d.Group, err = group(ctx, q, d.Publication.GroupID); err != nil {
 			return d, err
 		}
 	}
@@ -268,7 +273,7 @@ type DeliveryFilter struct {
 	Dead    bool // those whose job is a dead letter
 	Unknown bool // those that may have arrived although they are not sent
 	Kind    roster.DeliveryKind
-	Month   roster.Month // of the publication, or of the notice's shift as it is now
+	Month   roster.Month // of the publication, or of the shift as it is now
 	Code    roster.Code
 	// Teacher is a part of the name of the teacher that a notice goes to; spaces do not count.
 	Teacher string
@@ -281,11 +286,11 @@ type DeliveryFilter struct {
 type DeliveryRow struct {
 	roster.Delivery
 	GroupName string       // publications
-	Month     roster.Month // publications
-	Number    int          // publications
+	Month     roster.Month // publications and receipt requests
+	Number    int          // publications and receipt requests
 	Teacher   string       // notices
-	Work      roster.Work  // notices: the shift as it is now
-	Classroom string       // notices: the shift's
+	Work      roster.Work  // notices about a shift: as it is now
+	Classroom string       // notices about a shift: the shift's
 	Messages  int          // what sending it costs; 0 if the group's size is not known
 	Attempts  int
 	Unknown   bool        // a try's outcome is unknown and it was not sent since
@@ -333,7 +338,7 @@ func (s *Store) WaitingTries(ctx context.Context, limit int) ([]DeliveryRow, err
 var deliveryRows = `SELECT ` + qualify("d", deliveryColumns) + `, coalesce(g.name, ''), p.month, coalesce(p.number, 0),
 	coalesce(t.name, ''), s.date, coalesce(s.start_minutes, 0), coalesce(s.end_minutes, 0), s.classroom_id, coalesce(c.name, ''),
 	coalesce(g.line_member_count, 1), (SELECT count(*) FROM attempts a WHERE a.delivery_id = d.id), d.state <> 'sent' AND ` + mayHaveArrived + `
-	FROM deliveries d LEFT JOIN publications p ON p.id = d.publication_id LEFT JOIN groups g ON g.id = d.group_id
+	FROM deliveries d LEFT JOIN publications p ON p.id = coalesce(d.publication_id, d.asked_id) LEFT JOIN groups g ON g.id = d.group_id
 	LEFT JOIN teachers t ON t.id = d.teacher_id LEFT JOIN shifts s ON s.id = d.shift_id LEFT JOIN classrooms c ON c.id = s.classroom_id
 	`
 
@@ -391,7 +396,7 @@ func (s *Store) UnfinishedDeliveries(ctx context.Context) (Unfinished, error) {
 		failed, err := list(ctx, t, func(r scanner) (f failure, err error) {
 			err = r.Scan(append(deliveryTargets(&f.Delivery), &f.unknown, &f.dead)...)
 			return f, err
-		}, `SELECT `+qualify("d", deliveryColumns)+`, `+mayHaveArrived+`, `+isDead+` FROM deliveries d LEFT JOIN publications p ON p.id = d.publication_id
+		}, `SELECT `+qualify("d", deliveryColumns)+`, `+mayHaveArrived+`, `+isDead+` FROM deliveries d LEFT JOIN publications p ON p.id = coalesce(d.publication_id, d.asked_id)
 			WHERE d.state = 'failed' AND (d.deadline_at > ? OR p.month >= ?)`, at(t.now), roster.DateOf(t.now, s.loc).MonthOf())
 		if err != nil {
 			return err
@@ -430,10 +435,10 @@ func (s *Store) PublicationDeliveries(ctx context.Context, publicationID int64) 
 	return all, nil
 }
 
-const deliveryColumns = `id, kind, state, code, retry_key, group_id, publication_id, teacher_id, shift_id, shift_version, line_id, body, first_try_at, key_first_try_at, due_at, deadline_at, next_attempt_at, ladder, ladder_tries, interruptions, created_at, created_by, updated_at, finished_at`
+const deliveryColumns = `id, kind, state, code, retry_key, group_id, publication_id, asked_id, teacher_id, shift_id, shift_version, line_id, body, first_try_at, key_first_try_at, due_at, deadline_at, next_attempt_at, ladder, ladder_tries, interruptions, created_at, created_by, updated_at, finished_at`
 
 func deliveryTargets(d *roster.Delivery) []any {
-	return []any{&d.ID, &d.Kind, &d.State, &d.Code, &d.RetryKey, scanRef(&d.GroupID), scanRef(&d.PublicationID), scanRef(&d.TeacherID), scanRef(&d.ShiftID),
+	return []any{&d.ID, &d.Kind, &d.State, &d.Code, &d.RetryKey, scanRef(&d.GroupID), scanRef(&d.PublicationID), scanRef(&d.AskedID), scanRef(&d.TeacherID), scanRef(&d.ShiftID),
 		scanRef(&d.ShiftVersion), &d.LINEID, &d.Body, scanInstant(&d.FirstTryAt), scanInstant(&d.KeyFirstTryAt), scanInstant(&d.DueAt), scanInstant(&d.DeadlineAt),
 		scanInstant(&d.NextAttemptAt), &d.Ladder, &d.LadderTries, &d.Interruptions, scanInstant(&d.CreatedAt), scanRef(&d.CreatedBy),
 		scanInstant(&d.UpdatedAt), scanInstant(&d.FinishedAt)}

@@ -138,9 +138,9 @@ func (s *Store) endHoldsByProof(t *tx) error {
 func (s *Store) HeldWork(ctx context.Context, h roster.Hold) (roster.HeldWork, error) {
 	var w roster.HeldWork
 	err := s.inReadTx(ctx, func(t *tx) error {
-		err := t.row(`SELECT count(d.publication_id), count(d.shift_id), coalesce(sum(coalesce(g.line_member_count, 1)), 0)
+		err := t.row(`SELECT count(d.publication_id), count(d.teacher_id), coalesce(sum(coalesce(g.line_member_count, 1)), 0)
 			FROM deliveries d LEFT JOIN groups g ON g.id = d.group_id
-			WHERE d.state = 'queued' AND (d.next_attempt_at <= ? OR ?) AND (d.shift_id IS NULL OR ?)`, at(t.now), h.Cause == roster.HoldClock, h.Notices).
+			WHERE d.state = 'queued' AND (d.next_attempt_at <= ? OR ?) AND (d.teacher_id IS NULL OR ?)`, at(t.now), h.Cause == roster.HoldClock, h.Notices).
 			Scan(&w.Publications, &w.Notices, &w.Messages)
 		if err != nil {
 			return err

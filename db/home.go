@@ -119,7 +119,7 @@ func (s *Store) concerns(t *tx, groups []roster.Group, today roster.Date) (c ros
 var deliveryConcerns = `SELECT ` + qualify("d", deliveryColumns) + `, ` + mayHaveArrived + `, coalesce(v.name, ''), coalesce(c.name, ''), coalesce(s.date, '2000-01-01'),
 	coalesce(s.start_minutes, 0), coalesce(s.end_minutes, 0), coalesce(g.name, ''), coalesce(p.month, '2020-01'), coalesce(p.number, 0)
 	FROM deliveries d LEFT JOIN teachers v ON v.id = d.teacher_id LEFT JOIN shifts s ON s.id = d.shift_id LEFT JOIN classrooms c ON c.id = s.classroom_id
-	LEFT JOIN publications p ON p.id = d.publication_id LEFT JOIN groups g ON g.id = d.group_id`
+	LEFT JOIN publications p ON p.id = coalesce(d.publication_id, d.asked_id) LEFT JOIN groups g ON g.id = p.group_id`
 
 func scanDeliveryConcern(r scanner) (c roster.DeliveryConcern, err error) {
 	err = r.Scan(append(deliveryTargets(&c.Delivery), &c.MayHaveArrived, &c.Teacher, &c.Shift.Classroom, &c.Shift.Date, &c.Shift.Times.Start, &c.Shift.Times.End,
@@ -545,7 +545,7 @@ func reminderNotices(t *tx, x roster.Shift, v roster.Teacher) ([]roster.Reminder
 // EventPhoned tells that an admin told a person by phone what a notice could not.
 const EventPhoned = "phoned"
 
-// ErrNotUntold tells that a delivery is no notice, is on its way or arrived, so that nobody need be phoned.
+// ErrNotUntold tells that a delivery is no notice about a shift, is on its way or arrived, so that nobody need be phoned.
 var ErrNotUntold = errors.New("the delivery leaves nobody untold")
 
 // NotePhoneCall notes that an admin told a person by phone what a failed or canceled notice could not. Until the shift
@@ -556,7 +556,7 @@ func (s *Store) NotePhoneCall(ctx context.Context, deliveryID, adminID int64) er
 		if err != nil {
 			return err
 		}
-		if !d.Kind.Notice() || d.State != roster.Failed && d.State != roster.Canceled {
+		if !d.Kind.AboutShift() || d.State != roster.Failed && d.State != roster.Canceled {
 			return ErrNotUntold
 		}
 		return t.event(d.ID, EventPhoned, "", adminID)

@@ -339,7 +339,7 @@ func (s *Store) settleTeacher(t *tx, teacherID int64) error {
 
 // cancelNoticesTo calls off the waiting notices to a LINE user who is no longer linked to that teacher.
 func (s *Store) cancelNoticesTo(t *tx, lineID string, code roster.Code) error {
-	waiting, err := list(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE line_id = ? AND shift_id IS NOT NULL AND state IN ('pending', 'queued', 'processing') AND state <> 'processing'`, lineID)
+	waiting, err := list(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE line_id = ? AND teacher_id IS NOT NULL AND state IN ('pending', 'queued', 'processing') AND state <> 'processing'`, lineID)
 	if err != nil {
 		return fmt.Errorf("waiting notices: %w", err)
 	}
@@ -351,7 +351,7 @@ func (s *Store) cancelNoticesTo(t *tx, lineID string, code roster.Code) error {
 	return nil
 }
 
-// checkNotice is check for the kinds that go to one teacher. It also returns what it went by, for the freeze.
+// checkNotice is check for the kinds that are about a shift. It also returns what it went by, for the freeze.
 func (s *Store) checkNotice(t *tx, d roster.Delivery) (roster.Code, roster.Standing, error) {
 	v, err := teacher(t.ctx, t, d.TeacherID)
 	if err != nil {

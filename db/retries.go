@@ -20,8 +20,8 @@ var (
 	ErrNotFailed = errors.New("the delivery has not failed")
 	// ErrNotWaiting tells that the delivery is being sent or has ended.
 	ErrNotWaiting = errors.New("the delivery does not wait")
-	// ErrLive tells that a delivery of the same group and month, or another notice of the same shift to the same person,
-	// is still on its way.
+	// ErrLive tells that a delivery of the same group and month, or another notice about the same to the same person, is
+	// still on its way.
 	ErrLive = errors.New("a delivery of the same is on its way")
 )
 
@@ -64,9 +64,13 @@ func (s *Store) retry(t *tx, d roster.Delivery, o retryOptions) error {
 		return &NotWantedError{code}
 	}
 	if d.Kind.Notice() {
+		subject, subjectID := "shift_id", d.ShiftID
+		if d.Kind == roster.ReceiptRequest {
+			subject, subjectID = "asked_id", d.AskedID
+		}
 		var live bool
-		if err := t.row(`SELECT EXISTS (SELECT 1 FROM deliveries WHERE shift_id = ? AND line_id = ? AND state IN ('pending', 'queued', 'processing'))`, d.ShiftID, d.LINEID).Scan(&live); err != nil {
-			return fmt.Errorf("live notice of shift %d: %w", d.ShiftID, err)
+		if err := t.row(`SELECT EXISTS (SELECT 1 FROM deliveries WHERE `+subject+` = ? AND line_id = ? AND state IN ('pending', 'queued', 'processing'))`, subjectID, d.LINEID).Scan(&live); err != nil {
+			return fmt.Errorf("another one like delivery %d: %w", d.ID, err)
 		}
 		if live {
 			return ErrLive

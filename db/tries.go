@@ -122,7 +122,7 @@ func (s *Store) begin(t *tx, d roster.Delivery, job queue.Job) (*Try, error) {
 	var code roster.Code
 	var st roster.Standing
 	var err error
-	if d.Kind.Notice() {
+	if d.Kind.AboutShift() {
 		code, st, err = s.checkNotice(t, d)
 	} else {
 		code, err = s.check(t, d)
@@ -172,16 +172,19 @@ func (s *Store) begin(t *tx, d roster.Delivery, job queue.Job) (*Try, error) {
 	return &Try{DeliveryID: d.ID, AttemptID: attemptID, RetryKey: d.RetryKey, Body: d.Body, job: job}, nil
 }
 
-// freeze builds the message of a delivery: its recipient and bytes stay the same in every later try. A notice says what
-// its check went by.
+// freeze builds the message of a delivery: its recipient and bytes stay the same in every later try. A notice about a
+// shift says what its check went by.
 func (s *Store) freeze(t *tx, d *roster.Delivery, st roster.Standing) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	if d.Kind.Notice() {
+	switch {
+	case d.Kind.AboutShift():
 		return s.freezeNotice(t, d, st)
+	case d.Kind == roster.ReceiptRequest:
+		return s.freezeReceiptRequest(t, d)
 	}
 	g, err := group(t.ctx, t, d.GroupID)
 	if err != nil {
@@ -309,7 +312,7 @@ func (s *Store) FinishTry(ctx context.Context, try *Try, r Result) error {
 		if err := finish(); err != nil {
 			return err
 		}
-		if !d.Kind.Notice() {
+		if !d.Kind.AboutShift() {
 			return nil
 		}
 		if err := t.tell(d, r.Outcome); err != nil {
@@ -329,9 +332,10 @@ func (s *Store) FinishTry(ctx context.Context, try *Try, r Result) error {
 	return nil
 }
 
-// afterNotice compares again what a notice's person was told, after a try of it was closed or it ended.
+// afterNotice compares again what the person of a notice about a shift was told, after a try of it was closed or it
+// ended.
 func (s *Store) afterNotice(t *tx, d roster.Delivery) error {
-	if !d.Kind.Notice() {
+	if !d.Kind.AboutShift() {
 		return nil
 	}
 	return s.settlePerson(t, d.ShiftID, d.LINEID)

@@ -136,6 +136,9 @@ func (s *Site) delivery(c echo.Context) (views.Delivery, error) {
 	if v.By, err = s.adminName(ctx, d.CreatedBy); err != nil {
 		return v, err
 	}
+	if v.Quota, err = s.store.Quota(ctx); err != nil {
+		return v, err
+	}
 	v.Holds, err = s.holds(ctx)
 	v.Holds = slices.DeleteFunc(v.Holds, func(h views.Hold) bool { return d.Kind.Notice() && !h.Notices })
 	return v, err

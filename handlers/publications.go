@@ -299,10 +299,14 @@ func (s *Site) resend(ctx context.Context, g roster.Group, p roster.Publication,
 		Publication: p, LastDeliveryID: plan.LastDeliveryID, Messages: plan.Messages, First: plan.First, Arrived: plan.Arrived, ArrivedAt: plan.ArrivedAt,
 		LiveID: plan.LiveID, Refusal: plan.Refusal, Location: s.loc,
 	}
+	if err != nil {
+		return v, err
+	}
 	if newest != nil && newest.State == roster.Failed && newest.ID == plan.LastDeliveryID && (newest.LINEID == "" || newest.LINEID == g.LINEGroupID) &&
 		!roster.KeyExpired(s.clock.Now(), newest.KeyFirstTryAt, s.store.DeliveryOptions().RetryKeyTTL) {
 		v.FailedID = newest.ID
 	}
+	v.Quota, err = s.store.Quota(ctx)
 	return v, err
 }
 

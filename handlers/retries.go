@@ -87,7 +87,11 @@ func (s *Site) askRetries(c echo.Context, status int, code roster.Code, changed 
 	if err != nil {
 		return err
 	}
-	q := views.RetryQuestion(ctx, views.RetryPlan{Code: code, Deliveries: p.Deliveries, Messages: p.Messages, Unsure: p.Unsure, Unwanted: p.Unwanted, Changed: changed})
+	quota, err := s.store.Quota(ctx)
+	if err != nil {
+		return err
+	}
+	q := views.RetryQuestion(ctx, views.RetryPlan{Code: code, Deliveries: p.Deliveries, Messages: p.Messages, Unsure: p.Unsure, Unwanted: p.Unwanted, Changed: changed, Quota: quota})
 	return s.render(c, screen{
 		status: status,
 		page:   views.Page{Title: q.Title, Place: views.PlaceDeliveries, Styles: []string{"delivery.css"}},

@@ -99,6 +99,8 @@ func (s *Site) forAdmins() []route {
 		{http.MethodGet, "/publications/:publication", s.showPublication},
 		{http.MethodGet, "/publications/:publication/pages/:page", s.showPublicationPage},
 		{http.MethodGet, "/publications/:publication/receipts", s.listReceipts},
+		{http.MethodGet, "/publications/:publication/receipt-requests/new", s.newReceiptRequests},
+		{http.MethodPost, "/publications/:publication/receipt-requests", s.createReceiptRequests},
 		{http.MethodGet, "/publications/:publication/deliveries/new", s.newPublicationDelivery},
 		{http.MethodPost, "/publications/:publication/deliveries", s.createPublicationDelivery},
 

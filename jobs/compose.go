@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,15 +71,29 @@ func (c *Composer) ComposePublication(m roster.PublicationMessage) ([]byte, erro
 	if err != nil {
 		return nil, fmt.Errorf("document url: %w", err)
 	}
-	bubble := &messaging_api.FlexBubble{
-		Header: &messaging_api.FlexBox{Layout: messaging_api.FlexBoxLAYOUT_VERTICAL, BackgroundColor: colorHeader, PaddingAll: "16px", Contents: []messaging_api.FlexComponentInterface{
-			&messaging_api.FlexText{Text: m.GroupName, Size: "sm", Color: colorOnDark, Wrap: true},
-			&messaging_api.FlexText{Text: text.T(ctx, "messages.publication_title", "Month", month), Size: "lg", Weight: messaging_api.FlexTextWEIGHT_BOLD, Color: colorOnDark, Wrap: true},
-		}},
-		Body:   &messaging_api.FlexBox{Layout: messaging_api.FlexBoxLAYOUT_VERTICAL, Spacing: "sm", PaddingAll: "16px", Contents: rows},
-		Footer: &messaging_api.FlexBox{Layout: messaging_api.FlexBoxLAYOUT_VERTICAL, PaddingAll: "12px", Contents: []messaging_api.FlexComponentInterface{button(text.T(ctx, "messages.open"), uri)}},
+	return encode(m.LINEGroupID, alt, bubble(m.GroupName, text.T(ctx, "messages.publication_title", "Month", month), rows, button(text.T(ctx, "messages.open"), uri)))
+}
+
+// ComposeReceiptRequest builds what asks one teacher to open a publication and confirm it.
+func (c *Composer) ComposeReceiptRequest(m roster.ReceiptRequestMessage) ([]byte, error) {
+	ctx := text.WithLanguage(context.Background(), text.Japanese)
+	month := text.Month(ctx, m.Month)
+	words := text.T(ctx, "messages.request_hint")
+	if m.Stale {
+		words = text.T(ctx, "messages.request_stale_hint")
 	}
-	return encode(m.LINEGroupID, alt, bubble)
+	uri, err := url.JoinPath(c.liff, "documents", m.DocumentID)
+	if err != nil {
+		return nil, fmt.Errorf("document url: %w", err)
+	}
+	rows := []messaging_api.FlexComponentInterface{
+		row(text.T(ctx, "messages.sheet_label"), text.T(ctx, "messages.request_sheet", "Month", month, "Number", m.Number)),
+		row(text.T(ctx, "messages.published_label"), text.Moment(ctx, m.PublishedAt, c.loc)),
+		&messaging_api.FlexSeparator{Margin: "lg"},
+		hint(words),
+	}
+	alt := text.T(ctx, "messages.request_alt", "Month", month, "Number", m.Number)
+	return encode(m.LINEID, alt, bubble(m.GroupName, text.T(ctx, "messages.request_title"), rows, button(text.T(ctx, "messages.open"), uri)))
 }
 
 // maxNamed bounds how many shifts the words of a notification name; the message itself has them all.
@@ -125,14 +140,7 @@ func (c *Composer) ComposeNotice(m roster.NoticeMessage) ([]byte, error) {
 			return nil, fmt.Errorf("document url: %w", err)
 		}
 	}
-	bubble := &messaging_api.FlexBubble{
-		Header: &messaging_api.FlexBox{Layout: messaging_api.FlexBoxLAYOUT_VERTICAL, BackgroundColor: colorHeader, PaddingAll: "16px", Contents: []messaging_api.FlexComponentInterface{
-			&messaging_api.FlexText{Text: title, Size: "lg", Weight: messaging_api.FlexTextWEIGHT_BOLD, Color: colorOnDark, Wrap: true},
-		}},
-		Body:   &messaging_api.FlexBox{Layout: messaging_api.FlexBoxLAYOUT_VERTICAL, Spacing: "sm", PaddingAll: "16px", Contents: rows},
-		Footer: &messaging_api.FlexBox{Layout: messaging_api.FlexBoxLAYOUT_VERTICAL, PaddingAll: "12px", Contents: []messaging_api.FlexComponentInterface{button(text.T(ctx, "messages.open"), link)}},
-	}
-	return encode(m.LINEID, alt, bubble)
+	return encode(m.LINEID, alt, bubble("", title, rows, button(text.T(ctx, "messages.open"), link)))
 }
 
 // said writes a shift in one line: 2027年1月8日(金) 17:00–21:30 駅前教室.
@@ -171,6 +179,21 @@ func (c *Composer) changes(ctx context.Context, m roster.PublicationMessage) str
 		parts += text.T(ctx, p.key, "Count", strconv.Itoa(p.n))
 	}
 	return text.N(ctx, "messages.changes", m.Changes(), "Parts", parts)
+}
+
+// bubble puts a message together: whom it comes from, if that is said, and its title; its rows; and its button.
+func bubble(from, title string, rows []messaging_api.FlexComponentInterface, button *messaging_api.FlexButton) *messaging_api.FlexBubble {
+	box := func(padding string, contents ...messaging_api.FlexComponentInterface) *messaging_api.FlexBox {
+		return &messaging_api.FlexBox{Layout: messaging_api.FlexBoxLAYOUT_VERTICAL, PaddingAll: padding, Contents: contents}
+	}
+	head := []messaging_api.FlexComponentInterface{&messaging_api.FlexText{Text: title, Size: "lg", Weight: messaging_api.FlexTextWEIGHT_BOLD, Color: colorOnDark, Wrap: true}}
+	if from != "" {
+		head = slices.Insert(head, 0, messaging_api.FlexComponentInterface(&messaging_api.FlexText{Text: from, Size: "sm", Color: colorOnDark, Wrap: true}))
+	}
+	b := &messaging_api.FlexBubble{Header: box("16px", head...), Body: box("16px", rows...), Footer: box("12px", button)}
+	b.Header.BackgroundColor = colorHeader
+	b.Body.Spacing = "sm"
+	return b
 }
 
 // row is a label and its value beside each other. The SDK writes flex 0 where none is set, which LINE reads as "as

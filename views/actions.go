@@ -61,23 +61,25 @@ func (d Delivery) actions(ctx context.Context) []action {
 	case roster.Failed:
 		return d.retry(ctx)
 	case roster.Sent:
-		if d.Kind.Notice() {
+		if d.Kind.AboutShift() {
 			return nil
 		}
 		return []action{
-			{Label: text.T(ctx, "deliveries.can.receipts"), Icon: ui.IconEye, Href: ReceiptsPath(d.PublicationID)},
-			{Label: text.T(ctx, "deliveries.can.publication"), Href: PublicationPath(d.PublicationID)},
+			{Label: text.T(ctx, "deliveries.can.receipts"), Icon: ui.IconEye, Href: ReceiptsPath(d.Publication.ID)},
+			{Label: text.T(ctx, "deliveries.can.publication"), Href: PublicationPath(d.Publication.ID)},
 		}
 	}
-	if d.Kind.Notice() {
+	if d.Kind.AboutShift() {
 		return nil
 	}
-	return []action{{Label: text.T(ctx, "deliveries.can.publication"), Href: PublicationPath(d.PublicationID)}}
+	return []action{{Label: text.T(ctx, "deliveries.can.publication"), Href: PublicationPath(d.Publication.ID)}}
 }
 
 // actionsNote says what cannot be done at all.
 func (d Delivery) actionsNote(ctx context.Context) string {
 	switch {
+	case d.State == roster.Sent && d.Kind == roster.ReceiptRequest:
+		return text.T(ctx, "deliveries.can.sent_request")
 	case d.State == roster.Sent && d.Kind.Notice():
 		return text.T(ctx, "deliveries.can.sent_notice")
 	case d.State == roster.Sent:
@@ -142,10 +144,10 @@ func (d Delivery) retry(ctx context.Context) []action {
 	switch {
 	case d.Unwanted != "":
 		a.Kind, a.Label, a.Post, a.Notes = ui.Plain, text.T(ctx, "deliveries.can.retry_uncounted"), "", []string{RetryRefusal(ctx, d.Unwanted)}
-		if d.Kind.Notice() {
+		if d.Kind.AboutShift() {
 			return []action{a}
 		}
-		return []action{a, {Label: text.T(ctx, "deliveries.can.publication"), Href: PublicationPath(d.PublicationID)}}
+		return []action{a, {Label: text.T(ctx, "deliveries.can.publication"), Href: PublicationPath(d.Publication.ID)}}
 	case d.AsksFirst():
 		a.Post, a.Href, a.Opens = "", RetriesPath(d.ID)+"/new", "new-key"
 		a.Notes = append(a.Notes, text.T(ctx, "deliveries.can.retry_asks"))
@@ -175,7 +177,7 @@ func NewKeyQuestion(ctx context.Context, d Delivery) Question {
 	q.Facts = append(q.Facts, text.T(ctx, "retries.twice"))
 	if n := d.cost(); n > 0 {
 		q.Yes = text.N(ctx, "retries.new_key_yes", n)
-		q.Facts = append(q.Facts, text.N(ctx, "retries.cost", n))
+		q.Facts = append(q.Facts, costFacts(ctx, d.Quota, n)...)
 	}
 	return q
 }
@@ -188,6 +190,7 @@ type RetryPlan struct {
 	Unsure     int  // left out: they may have arrived and would need a new key
 	Unwanted   int  // left out: they are no longer true or wanted
 	Changed    bool // it is not what the admin was shown when they pressed
+	Quota      roster.Quota
 }
 
 // RetryQuestion asks before all failed deliveries of one code are retried.
@@ -202,7 +205,7 @@ func RetryQuestion(ctx context.Context, p RetryPlan) Question {
 	}
 	if p.Deliveries > 0 {
 		q.Yes = text.N(ctx, "retries.yes", p.Deliveries, "Messages", text.N(ctx, "publications.messages", p.Messages))
-		q.Facts = append(q.Facts, text.N(ctx, "retries.cost", p.Messages))
+		q.Facts = append(q.Facts, costFacts(ctx, p.Quota, p.Messages)...)
 		if unsure(p.Code) {
 			q.Facts = append(q.Facts, text.T(ctx, "retries.safe"))
 		}

@@ -107,6 +107,7 @@ type Delivery struct {
 	Refusal        string             // why what an admin just wanted was not done, as a whole sentence; empty if it was
 	Now            time.Time
 	Location       *time.Location
+	Quota          roster.Quota
 	RetryBase      time.Duration // wait after the first try; doubles with each
 	RetryKeyTTL    time.Duration // how long LINE knows a retry key
 }
@@ -468,12 +469,17 @@ func (d Delivery) cost() int {
 	return d.Group.LINEMemberCount
 }
 
+// update reports whether it announces a version that the group saw an earlier one of.
+func (d Delivery) update() bool {
+	return d.Kind == roster.ShiftPublication && d.Publication.Sheet.Base != nil
+}
+
 // held reports whether it would be sent if pushes did not wait.
 func (d Delivery) held() bool { return d.State == roster.Queued && len(d.Holds) > 0 }
 
 // subject names what the delivery is about: a publication, or a shift as it is now.
 func (d Delivery) subject(ctx context.Context) string {
-	if d.Kind.Notice() {
+	if d.Kind.AboutShift() {
 		return shiftSubject(ctx, d.Shift.Work(), d.Classroom.Name)
 	}
 	return publicationTitle(ctx, d.Publication)
@@ -546,11 +552,11 @@ type DeliveryList struct {
 type DeliveryLine struct {
 	roster.Delivery
 	Group     string       // publications
-	Month     roster.Month // publications
-	Number    int          // publications
+	Month     roster.Month // publications and receipt requests
+	Number    int          // publications and receipt requests
 	Teacher   string       // notices
-	Work      roster.Work  // notices: the shift as it is now
-	Classroom string       // notices: the shift's
+	Work      roster.Work  // notices about a shift: as it is now
+	Classroom string       // notices about a shift: the shift's
 	Messages  int          // what sending it costs, 0 if that is not known
 	Attempts  int
 	Unknown   bool        // it may have arrived although it is not sent
@@ -650,7 +656,7 @@ func (l DeliveryList) reasons() []roster.Code {
 
 func (l DeliveryList) kindOptions(ctx context.Context) []ui.Option {
 	var options []ui.Option
-	for _, k := range []roster.DeliveryKind{roster.ShiftPublication, roster.ShiftReminder, roster.ShiftCorrection, roster.ShiftCancellation, roster.PublicationChange} {
+	for _, k := range roster.DeliveryKinds {
 		options = append(options, ui.Option{Value: string(k), Label: text.T(ctx, "deliveries.kind."+string(k))})
 	}
 	return options
@@ -708,7 +714,7 @@ func (r DeliveryLine) to() string {
 
 // subject names what a row is about.
 func (r DeliveryLine) subject(ctx context.Context) string {
-	if r.Kind.Notice() {
+	if r.Kind.AboutShift() {
 		return shiftSubject(ctx, r.Work, r.Classroom)
 	}
 	return text.T(ctx, "publications.name", "Month", text.Month(ctx, r.Month), "Number", r.Number)

@@ -859,7 +859,7 @@ func deliveryFacts(d Delivery) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if d.Publication.Sheet.Base != nil {
+		if d.update() {
 			var templ_7745c5c3_Var43 string
 			templ_7745c5c3_Var43, templ_7745c5c3_Err = templ.JoinStringErrs(text.T(ctx, "deliveries.kind_update"))
 			if templ_7745c5c3_Err != nil {
@@ -951,7 +951,7 @@ func deliveryFacts(d Delivery) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if d.Kind.Notice() {
+		if d.Kind.AboutShift() {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 76, "<a href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -1013,7 +1013,7 @@ func deliveryFacts(d Delivery) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if d.Publication.Sheet.Base != nil {
+			if d.update() {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 82, "<br>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

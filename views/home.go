@@ -191,7 +191,7 @@ func (h Home) failedLine(ctx context.Context, f roster.DeliveryConcern) concernL
 			key = "home.failed.notice_unknown"
 		}
 		l.Title = text.T(ctx, key, "Name", f.Teacher, "What", text.T(ctx, "home.what."+string(f.Kind)))
-		l.Facts = h.shift(ctx, f.Shift) + text.T(ctx, "home.stop") + CodeReason(ctx, f.Code)
+		l.Facts = h.about(ctx, f) + text.T(ctx, "home.stop") + CodeReason(ctx, f.Code)
 		return l
 	}
 	key := "home.failed.publication"
@@ -203,12 +203,20 @@ func (h Home) failedLine(ctx context.Context, f roster.DeliveryConcern) concernL
 	return l
 }
 
+// about names what a delivery is about: a shift, or a publication.
+func (h Home) about(ctx context.Context, d roster.DeliveryConcern) string {
+	if d.Kind.AboutShift() {
+		return h.shift(ctx, d.Shift)
+	}
+	return text.T(ctx, "publications.name", "Month", text.Month(ctx, d.Month), "Number", d.Number)
+}
+
 // pendingLine is about all deliveries without a job: why there is none is one fault, and it mends itself.
 func (h Home) pendingLine(ctx context.Context, all []roster.DeliveryConcern) concernLine {
 	first := all[0]
-	what := text.T(ctx, "publications.name", "Month", text.Month(ctx, first.Month), "Number", first.Number)
+	what := h.about(ctx, first)
 	if first.Kind.Notice() {
-		what = text.T(ctx, "publications.person", "Name", first.Teacher) + " " + h.shift(ctx, first.Shift)
+		what = text.T(ctx, "publications.person", "Name", first.Teacher) + " " + what
 	}
 	l := concernLine{ID: "pending", Title: text.N(ctx, "home.pending.title", len(all)),
 		Facts:  text.T(ctx, "home.pending.help", "What", what, "Time", text.Clock(first.NextAttemptAt, h.Location)),

@@ -223,6 +223,7 @@ type Resend struct {
 	LiveID         int64       // the delivery of the month that is on its way, 0 if none is
 	FailedID       int64       // the delivery of it that failed and can be retried with its own key, 0 if none
 	Refusal        roster.Code // why it is not wanted; empty if it is
+	Quota          roster.Quota
 	Location       *time.Location
 }
 
@@ -308,7 +309,7 @@ func ResendQuestion(ctx context.Context, r Resend) Question {
 	q.Facts = []string{text.T(ctx, "publications.resend.twice")}
 	if r.Messages > 0 {
 		q.Yes = text.N(ctx, "publications.resend.yes", r.Messages)
-		q.Facts = append(q.Facts, text.N(ctx, "retries.cost", r.Messages))
+		q.Facts = append(q.Facts, costFacts(ctx, r.Quota, r.Messages)...)
 	}
 	return q
 }

@@ -1,11 +1,13 @@
 package views
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/a-h/templ"
 
 	"shiftpost/db/roster"
+	"shiftpost/views/text"
 )
 
 // QuotaField is the field that says to send although the month's messages become too few.
@@ -28,6 +30,20 @@ func (u QuotaUse) attrs() templ.Attributes {
 		a["aria-invalid"], a["aria-describedby"] = "true", QuotaField+"-error"
 	}
 	return a
+}
+
+// costFacts say what sending some messages costs, and what it leaves of the month's limit as far as that is known.
+func costFacts(ctx context.Context, q roster.Quota, messages int) []string {
+	facts := []string{text.N(ctx, "quota.cost", messages)}
+	switch {
+	case !q.Known() || !q.Limited:
+		return facts
+	case messages > q.Left():
+		return append(facts, text.T(ctx, "quota.too_few", "Left", q.Left()))
+	case q.With(messages) == roster.QuotaOver:
+		return append(facts, text.T(ctx, "quota.missing_later", "Left", q.Left()-messages, "Missing", q.Forecast()+messages-q.Limit))
+	}
+	return append(facts, text.T(ctx, "quota.left_after", "Left", q.Left()-messages))
 }
 
 // quotaParts are a month's messages as lengths of a bar that ends at the limit, in thousandths of it.

@@ -1,10 +1,14 @@
 package views
 
 import (
+	"context"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"shiftpost/db/roster"
+	"shiftpost/views/text"
 	"shiftpost/views/ui"
 )
 
@@ -14,7 +18,95 @@ type Receipts struct {
 	Group       roster.Group
 	Lines       []roster.TeacherReceipt
 	Newer       int // the number of the newest publication of the month if there is a newer one, else 0
+	// Requests are the newest receipt requests of the publication, by teacher.
+	Requests map[int64]roster.Delivery
+	Ask      ReceiptRequests
+	Location *time.Location
+}
+
+// ReceiptRequests is what asking everybody who has still to confirm a publication would do.
+type ReceiptRequests struct {
+	Publication roster.Publication
+	Asked       []AskedTeacher // who would get a message
+	Cannot      []UnaskedTeacher
+	Live        int         // who has one on its way
+	NewID       int64       // the newest request when the page was shown, 0 if there was none
+	Refusal     roster.Code // why nobody is asked; empty if there is no reason
+	Changed     bool        // it is not what the admin was shown when they pressed
+	Quota       roster.Quota
 	Location    *time.Location
+}
+
+// AskedTeacher is who would be asked to confirm.
+type AskedTeacher struct {
+	Name   string
+	LastAt time.Time // when they were last sent a request for this publication; zero if never
+}
+
+// UnaskedTeacher is who has still to confirm and cannot be asked by LINE.
+type UnaskedTeacher struct {
+	Name string
+	Code roster.Code
+}
+
+// ReceiptRequestsPath is where the requests to confirm a publication are made.
+func ReceiptRequestsPath(publicationID int64) string {
+	return PublicationPath(publicationID) + "/receipt-requests"
+}
+
+// NewReceiptRequestsPath is the address of the page that asks before they are made.
+func NewReceiptRequestsPath(publicationID int64) string {
+	return ReceiptRequestsPath(publicationID) + "/new"
+}
+
+// possible reports whether anybody would be asked now.
+func (r ReceiptRequests) possible() bool { return r.Refusal == "" && len(r.Asked) > 0 }
+
+// ReceiptRequestQuestion asks before everybody who has still to confirm a publication is asked to do so.
+func ReceiptRequestQuestion(ctx context.Context, r ReceiptRequests) Question {
+	n := len(r.Asked)
+	q := Question{
+		Title: text.T(ctx, "receipts.request.nobody"), Action: ReceiptRequestsPath(r.Publication.ID), Working: text.T(ctx, "publications.resend.sending"),
+		Fields: []HiddenField{{"new_id", itoa(r.NewID)}, {"people", strconv.Itoa(n)}},
+		No:     text.T(ctx, "receipts.request.back"), Back: ReceiptsPath(r.Publication.ID),
+	}
+	if r.Changed {
+		q.Warning = text.T(ctx, "receipts.request.changed")
+	}
+	if r.Refusal != "" {
+		q.Facts = []string{text.T(ctx, "receipts.request.refused."+string(r.Refusal))}
+		return q
+	}
+	if n > 0 {
+		q.Title, q.No = text.N(ctx, "receipts.request.title", n), text.T(ctx, "retries.no")
+		q.Yes = text.N(ctx, "receipts.request.yes", n, "Messages", text.N(ctx, "publications.messages", n))
+		var names []string
+		var again int
+		var last time.Time
+		for _, a := range r.Asked {
+			names = append(names, text.T(ctx, "publications.person", "Name", a.Name))
+			if !a.LastAt.IsZero() {
+				again++
+			}
+			if a.LastAt.After(last) {
+				last = a.LastAt
+			}
+		}
+		q.Lead = []string{strings.Join(names, text.T(ctx, "deliveries.dot"))}
+		q.Facts = append(q.Facts, text.T(ctx, "receipts.request.what"))
+		if again > 0 {
+			q.Facts = append(q.Facts, text.N(ctx, "receipts.request.again", again, "Moment", text.Moment(ctx, last, r.Location)))
+		}
+		q.Facts = append(q.Facts, costFacts(ctx, r.Quota, n)...)
+	}
+	if r.Live > 0 {
+		q.Facts = append(q.Facts, text.N(ctx, "receipts.request.live", r.Live))
+	}
+	for _, u := range r.Cannot {
+		q.Facts = append(q.Facts, text.T(ctx, "receipts.request.cannot", "Name", u.Name, "Reason", cannotReason(ctx, u.Code)))
+	}
+	q.Facts = append(q.Facts, text.T(ctx, "receipts.request.left_out"))
+	return q
 }
 
 // ReceiptsPath is the address of the receipts of a publication.

@@ -52,7 +52,10 @@ func held(d roster.Delivery, holds []roster.Hold) bool {
 }
 
 func tryTitle(ctx context.Context, d db.DeliveryRow) string {
-	if !d.Kind.Notice() {
+	switch {
+	case d.Kind == roster.ReceiptRequest:
+		return text.T(ctx, "demo.agenda.receipt_request", "Try", d.Attempts+1, "Month", text.MonthAlone(ctx, d.Month), "Number", d.Number)
+	case !d.Kind.Notice():
 		return text.T(ctx, "demo.agenda.publication", "Try", d.Attempts+1, "Month", text.MonthAlone(ctx, d.Month), "Number", d.Number)
 	}
 	return text.T(ctx, "demo.agenda.notice", "Try", d.Attempts+1, "Kind", text.T(ctx, "deliveries.kind."+string(d.Kind)), "Date", text.ShortDate(ctx, d.Work.Date))

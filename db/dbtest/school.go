@@ -141,3 +141,12 @@ func (PlainComposer) ComposeNotice(m roster.NoticeMessage) ([]byte, error) {
 	say("now", m.Now)
 	return json.Marshal(map[string]any{"to": m.LINEID, "messages": []map[string]string{{"type": "text", "text": text}}})
 }
+
+// ComposeReceiptRequest writes the message's fields as text.
+func (PlainComposer) ComposeReceiptRequest(m roster.ReceiptRequestMessage) ([]byte, error) {
+	text := fmt.Sprintf("%s %s 第%d版", roster.ReceiptRequest, m.Month, m.Number)
+	if m.Stale {
+		text += " 確認のあとに変更"
+	}
+	return json.Marshal(map[string]any{"to": m.LINEID, "messages": []map[string]string{{"type": "text", "text": text}}})
+}

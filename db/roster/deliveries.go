@@ -15,10 +15,18 @@ const (
 	ShiftCorrection   DeliveryKind = "shift_correction"   // what was told about a shift is no longer true
 	ShiftCancellation DeliveryKind = "shift_cancellation" // a told shift is no longer this teacher's
 	PublicationChange DeliveryKind = "publication_change" // one teacher's changes in a new version of a month
+	ReceiptRequest    DeliveryKind = "receipt_request"    // asks one teacher to confirm a publication
 )
+
+// DeliveryKinds lists all kinds, in the order in which they are offered.
+var DeliveryKinds = []DeliveryKind{ShiftPublication, ShiftReminder, ShiftCorrection, ShiftCancellation, PublicationChange, ReceiptRequest}
 
 // Notice reports whether deliveries of this kind go to one teacher.
 func (k DeliveryKind) Notice() bool { return k != ShiftPublication }
+
+// AboutShift reports whether deliveries of this kind tell a teacher about a shift of theirs, so that what they were told
+// is kept and compared with what is so.
+func (k DeliveryKind) AboutShift() bool { return k.Notice() && k != ReceiptRequest }
 
 // DeliveryState is the state of a delivery.
 type DeliveryState string
@@ -106,15 +114,16 @@ type Delivery struct {
 	RetryKey      string // UUID sent as X-Line-Retry-Key
 	GroupID       int64  // publications
 	PublicationID int64  // publications
+	AskedID       int64  // receipt requests: the publication to confirm
 	TeacherID     int64  // notices
-	ShiftID       int64  // notices
-	ShiftVersion  int64  // notices
+	ShiftID       int64  // notices about a shift
+	ShiftVersion  int64  // notices about a shift
 	LINEID        string // recipient: notices when made, publications from the first try
 	Body          []byte // the request's bytes, from the first try
 	FirstTryAt    time.Time
 	KeyFirstTryAt time.Time // first try with the present key; LINE forgets the key 24 h later
 	DueAt         time.Time // not to be sent before
-	DeadlineAt    time.Time // worthless after; zero for publications
+	DeadlineAt    time.Time // worthless after; zero for publications and receipt requests
 	NextAttemptAt time.Time // while pending or queued
 	Ladder        int       // which ladder it is on, from 1
 	LadderTries   int       // tries spent of it

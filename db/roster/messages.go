@@ -46,9 +46,21 @@ type ToldShift struct {
 	Times     TimeRange
 }
 
+// ReceiptRequestMessage asks one teacher to open a publication and confirm it.
+type ReceiptRequestMessage struct {
+	LINEID      string
+	GroupName   string
+	Month       Month
+	Number      int
+	PublishedAt time.Time
+	DocumentID  string
+	Stale       bool // they confirmed it, and their shifts changed since
+}
+
 // Composer turns what a delivery says into the bytes of its push request, recipient included. It does no I/O, reads
 // no clock and answers the same for the same message, since it is called inside a transaction.
 type Composer interface {
 	ComposePublication(PublicationMessage) ([]byte, error)
 	ComposeNotice(NoticeMessage) ([]byte, error)
+	ComposeReceiptRequest(ReceiptRequestMessage) ([]byte, error)
 }

@@ -412,6 +412,7 @@ func productBodies(t *testing.T, s *school) [][]byte {
 	} {
 		add(c.ComposeNotice(m))
 	}
+	add(c.ComposeReceiptRequest(roster.ReceiptRequestMessage{LINEID: to, GroupName: "駅前・本町グループ", Month: roster.Month{Year: 2027, Month: 1}, Number: 2, DocumentID: "abc", PublishedAt: noon}))
 	return bodies
 }
 
