@@ -18,7 +18,7 @@ func TestWhoHasStillToConfirmIsAskedAfterAQuestionThatNamesThemAndTheCost(t *tes
 	s.send1()
 	s.get("/publications/1/receipts").contains("未確認の2名に知らせる（2通）", `href="/publications/1/receipt-requests/new"`)
 	s.get("/publications/1/receipt-requests/new").wantStatus(http.StatusOK).
-		contains("未確認の2名に知らせますか", "佐藤 花子さん・鈴木 一郎さん", "シフト表の確認のお願い", "通数：2通", "髙橋 健太さんには送れません（未連携）", "2名に送る（2通）", `name="people" value="2"`, `name="new_id" value="0"`)
+		contains("未確認の2名に知らせますか", "佐藤 花子さん・鈴木 一郎さん", "それぞれのトークに「確認のお願い」を送ります。", "通数：2通", "髙橋 健太さんには送れません（未連携）", "2名に送る（2通）", `name="people" value="2"`, `name="new_id" value="0"`)
 
 	// What is no longer so is shown again and sends nothing.
 	stale := fields("people", "1", "new_id", "0")

@@ -65,7 +65,7 @@ func TestWorkingScreensFitEveryWindowAndReader(t *testing.T) {
 		w.enter()
 		w.suitsAt(s.month(), s.month()+"?day="+s.day(14), "/groups/1/months/2027-02", s.month()+"/shifts/new?teacher=1&date="+s.day(14), "/shifts/1/edit",
 			"/groups/1/publications", "/publications/1", s.month()+"/publications/new?wait", "/groups/1/months/2027-02/publications/new",
-			"/deliveries", "/deliveries?state=canceled", "/deliveries/1", "/deliveries/2")
+			"/publications/2/receipts", "/publications/2/receipt-requests/new", "/deliveries", "/deliveries?state=canceled", "/deliveries/1", "/deliveries/2")
 		w.to(s.month())
 		w.Script(`[...document.querySelectorAll("a[data-form]")].find((e) => e.offsetParent && e.href.includes("/shifts/new?date")).click()`)
 		w.Until(`document.getElementById("shift-dialog").open`)

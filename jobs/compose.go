@@ -87,7 +87,7 @@ func (c *Composer) ComposeReceiptRequest(m roster.ReceiptRequestMessage) ([]byte
 		return nil, fmt.Errorf("document url: %w", err)
 	}
 	rows := []messaging_api.FlexComponentInterface{
-		row(text.T(ctx, "messages.sheet_label"), text.T(ctx, "messages.request_sheet", "Month", month, "Number", m.Number)),
+		row(text.T(ctx, "messages.version_label"), text.T(ctx, "messages.request_sheet", "Month", month, "Number", m.Number)),
 		row(text.T(ctx, "messages.published_label"), text.Moment(ctx, m.PublishedAt, c.loc)),
 		&messaging_api.FlexSeparator{Margin: "lg"},
 		hint(words),

@@ -2,9 +2,11 @@ package main
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
+	"shiftpost/db"
 	"shiftpost/db/roster"
 	"shiftpost/jobs/line/linesim"
 	"shiftpost/jobs/render/browsertest"
@@ -122,6 +124,58 @@ func TestStoryAGroupAndATeacherFindTheirWayIn(t *testing.T) {
 	phone.Open(s.openInLINE(t, "渡邊 翔", messages[1].URIs()[0]))
 	phone.Sees("次の出勤")
 	phone.Sees("渡邊 翔さん")
+
+	// The teacher confirms; then a shift of theirs changes and the month is published anew, so that they have not.
+	phone.ClickOn("#receipt button")
+	phone.Sees("確認済")
+	phone.Shot("37-confirmed")
+	admin.Open(s.opened.Admin + "/publications/1/receipts")
+	admin.Sees("1 / 14名")
+	teachers, err := s.app.store.Teachers(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sho := teachers[slices.IndexFunc(teachers, func(v roster.Teacher) bool { return v.Name == "渡邊 翔" })]
+	shown, err := s.app.store.Month(ctx, groups[0].ID, month)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shifts := slices.DeleteFunc(shown.Shifts, func(x roster.Shift) bool { return x.TeacherID != sho.ID || x.State != roster.ShiftConfirmed })
+	x := shifts[len(shifts)-1]
+	edit := db.ShiftEdit{TeacherID: x.TeacherID, ClassroomID: x.ClassroomID, Date: x.Date, Times: roster.TimeRange{Start: x.Times.Start, End: x.Times.End + 30}}
+	if _, err := s.app.store.ChangeShift(ctx, x.ID, x.EditNumber, edit); err != nil {
+		t.Fatal(err)
+	}
+	phone.Open(s.openInLINE(t, "渡邊 翔", messages[1].URIs()[0]))
+	phone.Sees("確認のあとに、あなたのシフトが変わりました")
+	phone.Shot("38-stale")
+	admin.Open(s.opened.Admin + "/publications/1/receipts")
+	admin.Sees("確認のあとに変更")
+	admin.Open(s.opened.Admin + views.MonthPath(groups[0].ID, month) + "/publications/new")
+	admin.Has("img[src*='/previews/']")
+	admin.Click("第2版を公開して14通を送る")
+	admin.Sees("送信済")
+	phone.Open(s.openInLINE(t, "渡邊 翔", s.sim.Messages(g.ID)[2].URIs()[0]))
+	phone.Sees("あなたの変更が 1件あります")
+	phone.Sees("変更1件を確認します")
+	phone.Shot("39-changed")
+
+	// Whoever has not confirmed is asked to, after the admin saw who that is and what it costs.
+	admin.Open(s.opened.Admin + "/publications/2/receipts")
+	admin.Shot("40-receipts")
+	admin.ClickOn(`a[href$="/receipt-requests/new"]`)
+	admin.Sees("渡邊 翔さん")
+	admin.Sees("送ったあとのLINEの残りは")
+	admin.Shot("41-receipt-requests")
+	admin.ClickOn(`form[action$="/receipt-requests"] button`)
+	admin.Sees("確認のお願いを送り始めました")
+	chat := s.phone(t, browser, "渡邊 翔")
+	chat.Sees("「確認しました」を押してください")
+	chat.Shot("42-asked")
+	admin.Open(s.opened.Admin + "/publications/2/receipts")
+	admin.Sees("お願い：送信済")
+	admin.Shot("43-receipts-asked")
+
 	phone.Click("LINE連携")
 	phone.Sees("連携を解除する")
 	phone.Shot("35-link")
