@@ -15,7 +15,7 @@ func TestTriesAheadAreListedTheSoonestFirst(t *testing.T) {
 	ctx := t.Context()
 	lose := func() {
 		t.Helper()
-		try := dbtest.Must(s.Store.ClaimTry(ctx))(t)
+		try := dbtest.Must(dbtest.ClaimTry(ctx, s.Store))(t)
 		if err := s.Store.FinishTry(ctx, try, db.Result{Outcome: roster.Unknown, Code: "HTTP_503", Status: 503}); err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ func home(t *testing.T, s *dbtest.School) roster.Home {
 // end lets LINE answer the next due try.
 func end(t *testing.T, s *dbtest.School, r db.Result) int64 {
 	t.Helper()
-	try := dbtest.Must(s.Store.ClaimTry(t.Context()))(t)
+	try := dbtest.Must(dbtest.ClaimTry(t.Context(), s.Store))(t)
 	if try == nil {
 		t.Fatal("a job needed no request")
 	}

@@ -13,7 +13,7 @@ import (
 func accept(t *testing.T, s *dbtest.School, n int) {
 	t.Helper()
 	for range n {
-		try := dbtest.Must(s.Store.ClaimTry(t.Context()))(t)
+		try := dbtest.Must(dbtest.ClaimTry(t.Context(), s.Store))(t)
 		if try == nil {
 			t.Fatal("a job needed no request")
 		}

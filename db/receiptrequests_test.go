@@ -128,7 +128,7 @@ func TestARequestToConfirmThatIsNoLongerTrueIsNotSent(t *testing.T) {
 		{"a newer version is published", func(t *testing.T, s *dbtest.School, _ db.Published) {
 			s.Confirm(t, 0, 25, "17:00-21:30")
 			s.Publish(t)
-			dbtest.Must(s.Store.ClaimTry(t.Context()))(t) // the announcement of the first version was called off
+			dbtest.Must(dbtest.ClaimTry(t.Context(), s.Store))(t) // the announcement of the first version was called off
 		}, roster.CodeSuperseded},
 		{"the month ends", func(t *testing.T, s *dbtest.School, _ db.Published) {
 			endMonth(s)
@@ -166,7 +166,7 @@ func TestARequestToConfirmThatIsNoLongerTrueIsNotSent(t *testing.T) {
 		id := dbtest.Must(s.Store.ReceiptRequests(t.Context(), p.PublicationID))(t)[0].ID
 		c.then(t, s, p)
 		for {
-			if _, err := s.Store.ClaimTry(t.Context()); err != nil {
+			if _, err := dbtest.ClaimTry(t.Context(), s.Store); err != nil {
 				break
 			}
 		}

@@ -68,7 +68,7 @@ func TestTwoAdminsNeverOverwriteEachOthersSettings(t *testing.T) {
 func tellFirst(t *testing.T, s *dbtest.School) roster.Shift {
 	t.Helper()
 	x := s.Confirm(t, 0, 8, "16:30-20:00")
-	try := dbtest.Must(s.Store.ClaimTry(t.Context()))(t)
+	try := dbtest.Must(dbtest.ClaimTry(t.Context(), s.Store))(t)
 	if try == nil {
 		t.Fatal("there was nothing to send")
 	}

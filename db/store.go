@@ -19,7 +19,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -54,17 +53,17 @@ type Options struct {
 
 // Store is the open database. Its methods may be called from any goroutine.
 type Store struct {
-	write    *sql.DB // one connection, immediate transactions
-	read     *sql.DB // query-only
-	dir      string
-	clock    clockwork.Clock
-	loc      *time.Location
-	log      *slog.Logger
-	opts     DeliveryOptions
-	compose  roster.Composer
-	boot     string   // names this process's leases
-	prepared sync.Map // of the writer: query → *sql.Stmt
-	queued   chan struct{}
+	write   *sql.DB // one connection, immediate transactions
+	read    *sql.DB // query-only
+	dir     string
+	clock   clockwork.Clock
+	loc     *time.Location
+	log     *slog.Logger
+	opts    DeliveryOptions
+	compose roster.Composer
+	boot    string // names this process's leases
+	writer  writer
+	queued  chan struct{}
 }
 
 // Open opens or makes the database in o.Dir, applies the migrations that are missing and verifies that SQLite runs
@@ -145,7 +144,7 @@ func (s *Store) Close() error {
 		errs = append(errs, s.read.Close())
 	}
 	if s.write != nil {
-		s.prepared.Range(func(_, v any) bool {
+		s.writer.prepared.Range(func(_, v any) bool {
 			errs = append(errs, v.(*sql.Stmt).Close())
 			return true
 		})
@@ -173,101 +172,6 @@ func (s *Store) BootID() string { return s.boot }
 // not find it by polling. What another process writes is not told here.
 func (s *Store) Queued() <-chan struct{} { return s.queued }
 
-// tx is a running transaction with the instant it began at. Its statements are prepared once for the life of the
-// store: the writer has one connection, and compiling costs more than running most of them.
-type tx struct {
-	*sql.Tx
-	ctx  context.Context
-	now  time.Time
-	s    *Store   // whose prepared statements it uses; nil for a reader, which has several connections
-	cold []string // statements that ran without being prepared
-	// queued says that a job was written which may be due before what the runner sleeps for.
-	queued bool
-}
-
-// inTx runs f in one immediate transaction and commits it when f returns nil. It is not cancelled by ctx.
-func (s *Store) inTx(ctx context.Context, f func(*tx) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	ctx = context.WithoutCancel(ctx)
-	begun, err := s.write.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("begin transaction: %w", err)
-	}
-	defer begun.Rollback() // does nothing after the commit
-	t := &tx{Tx: begun, ctx: ctx, now: s.Now(), s: s}
-	if err := f(t); err != nil {
-		return err
-	}
-	if err := t.Commit(); err != nil {
-		return fmt.Errorf("commit transaction: %w", err)
-	}
-	s.warm(ctx, t.cold)
-	if t.queued {
-		select {
-		case s.queued <- struct{}{}:
-		default:
-		}
-	}
-	return nil
-}
-
-// warm prepares statements for the next transactions; the connection is free again only after the one that met them.
-func (s *Store) warm(ctx context.Context, queries []string) {
-	for _, q := range queries {
-		if _, ok := s.prepared.Load(q); ok {
-			continue
-		}
-		stmt, err := s.write.PrepareContext(ctx, q)
-		if err != nil {
-			s.log.Warn("a statement could not be prepared", "error", err)
-			continue
-		}
-		if _, twice := s.prepared.LoadOrStore(q, stmt); twice {
-			stmt.Close()
-		}
-	}
-}
-
-// stmt returns the prepared statement of a query, nil the first time.
-func (t *tx) stmt(query string) *sql.Stmt {
-	if t.s == nil {
-		return nil
-	}
-	if v, ok := t.s.prepared.Load(query); ok {
-		return t.StmtContext(t.ctx, v.(*sql.Stmt))
-	}
-	if strings.HasPrefix(query, "SELECT") || strings.HasPrefix(query, "INSERT") || strings.HasPrefix(query, "UPDATE") || strings.HasPrefix(query, "DELETE") {
-		t.cold = append(t.cold, query)
-	}
-	return nil
-}
-
-// ExecContext runs a statement.
-func (t *tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	if stmt := t.stmt(query); stmt != nil {
-		return stmt.ExecContext(ctx, args...)
-	}
-	return t.Tx.ExecContext(ctx, query, args...)
-}
-
-// QueryContext runs a query for several rows.
-func (t *tx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	if stmt := t.stmt(query); stmt != nil {
-		return stmt.QueryContext(ctx, args...)
-	}
-	return t.Tx.QueryContext(ctx, query, args...)
-}
-
-// QueryRowContext runs a query for one row.
-func (t *tx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	if stmt := t.stmt(query); stmt != nil {
-		return stmt.QueryRowContext(ctx, args...)
-	}
-	return t.Tx.QueryRowContext(ctx, query, args...)
-}
-
 // inRead runs f on one moment of the database: what it reads in several statements fits together.
 func (s *Store) inRead(ctx context.Context, f func(querier) error) error {
 	return s.inReadTx(ctx, func(t *tx) error { return f(t) })
@@ -281,59 +185,6 @@ func (s *Store) inReadTx(ctx context.Context, f func(*tx) error) error {
 	}
 	defer begun.Rollback() // nothing was written
 	return f(&tx{Tx: begun, ctx: ctx, now: s.Now()})
-}
-
-// exec runs a statement.
-func (t *tx) exec(query string, args ...any) (sql.Result, error) {
-	return t.ExecContext(t.ctx, query, args...)
-}
-
-// execOne runs a statement that must change exactly one row; otherwise the error is none.
-func (t *tx) execOne(none error, query string, args ...any) error {
-	res, err := t.exec(query, args...)
-	if err != nil {
-		return err
-	}
-	n, err := res.RowsAffected()
-	if err != nil {
-		return err
-	}
-	if n != 1 {
-		return none
-	}
-	return nil
-}
-
-// insert runs an INSERT and returns the new row's id.
-func (t *tx) insert(query string, args ...any) (int64, error) {
-	res, err := t.exec(query, args...)
-	if err != nil {
-		return 0, err
-	}
-	return res.LastInsertId()
-}
-
-// within runs f in a savepoint. When f fails alone, what it did is undone, the rest of the transaction goes on, and
-// failure is why; err is an error of the whole transaction.
-func (t *tx) within(f func() error) (failure, err error) {
-	if _, err := t.exec(`SAVEPOINT part`); err != nil {
-		return nil, fmt.Errorf("set savepoint: %w", err)
-	}
-	if failure = f(); failure != nil {
-		// An error that ended the whole transaction took the savepoint with it, and this fails.
-		if _, err := t.exec(`ROLLBACK TO part`); err != nil {
-			return failure, errors.Join(failure, fmt.Errorf("roll back to savepoint: %w", err))
-		}
-	}
-	if _, err := t.exec(`RELEASE part`); err != nil {
-		return failure, errors.Join(failure, fmt.Errorf("release savepoint: %w", err))
-	}
-	return failure, nil
-}
-
-// row runs a query for one row.
-func (t *tx) row(query string, args ...any) *sql.Row {
-	return t.QueryRowContext(t.ctx, query, args...)
 }
 
 // querier is what reads need: a transaction or the pool of readers.

@@ -46,49 +46,51 @@ type Work struct {
 	Event *WebhookEvent // an event of a webhook to ask LINE about
 }
 
-// Claim leases the job that has been due longest and prepares what it asks for: the check of a delivery, the freeze of
-// its message at the first try, and what an event says by itself are in the same transaction. The work is nil when the
-// job needed no request. The error is queue.ErrNone when no job is due.
-func (s *Store) Claim(ctx context.Context) (*Work, error) {
-	var work *Work
+// Claim leases the jobs that have been due longest, at most so many, and prepares what they ask for: the check of a
+// delivery, the freeze of its message at the first try, and what an event says by itself are in the same transaction. A
+// job that needed no request leaves no work. The error is queue.ErrNone when no job is due.
+func (s *Store) Claim(ctx context.Context, most int) ([]Work, error) {
+	var all []Work
 	err := s.inTx(ctx, func(t *tx) error {
+		all = nil
 		held, err := heldKinds(t.ctx, t)
-		if err != nil {
-			return err
-		}
-		job, err := queue.Claim(t.ctx, t, t.now, s.boot, s.opts.Lease, held)
-		if err != nil {
-			return err
-		}
-		if job.Kind == JobWebhookEvent {
-			event, err := s.beginEvent(t, job)
-			if event != nil {
-				work = &Work{Event: event}
+		for claimed := 0; err == nil && claimed < most; claimed++ {
+			job, err := queue.Claim(t.ctx, t, t.now, s.boot, s.opts.Lease, held)
+			if errors.Is(err, queue.ErrNone) && claimed > 0 {
+				return nil
 			}
-			return err
-		}
-		try, err := s.beginTry(t, job, held)
-		if try != nil {
-			work = &Work{Try: try}
+			if err != nil {
+				return err
+			}
+			work, err := s.begin(t, job, held)
+			if err != nil {
+				return err
+			}
+			if work != (Work{}) {
+				all = append(all, work)
+			}
 		}
 		return err
 	})
-	if errors.Is(err, queue.ErrNone) {
+	switch {
+	case err == nil:
+		return all, nil
+	case errors.Is(err, queue.ErrNone):
 		return nil, err
+	case most > 1:
+		return s.Claim(ctx, 1) // what ails one must not keep those before it back
 	}
-	if err != nil {
-		return nil, fmt.Errorf("claim job: %w", err)
-	}
-	return work, nil
+	return nil, fmt.Errorf("claim job: %w", err)
 }
 
-// ClaimTry is Claim where only deliveries have jobs.
-func (s *Store) ClaimTry(ctx context.Context) (*Try, error) {
-	work, err := s.Claim(ctx)
-	if work == nil {
-		return nil, err
+// begin prepares what a claimed job asks for; the work is empty when that is nothing now.
+func (s *Store) begin(t *tx, job queue.Job, held []string) (work Work, err error) {
+	if job.Kind == JobWebhookEvent {
+		work.Event, err = s.beginEvent(t, job)
+	} else {
+		work.Try, err = s.beginTry(t, job, held)
 	}
-	return work.Try, err
+	return work, err
 }
 
 // beginTry opens an attempt for the delivery of a claimed job if it is still wanted. The try is nil when there is
@@ -110,11 +112,11 @@ func (s *Store) beginTry(t *tx, job queue.Job, held []string) (*Try, error) {
 			return nil, s.afterNotice(t, d)
 		}
 	}
-	return s.begin(t, d, job)
+	return s.openAttempt(t, d, job)
 }
 
-// begin opens an attempt for a claimed delivery, or ends the job when there is nothing to send.
-func (s *Store) begin(t *tx, d roster.Delivery, job queue.Job) (*Try, error) {
+// openAttempt opens an attempt for a claimed delivery, or ends the job when there is nothing to send.
+func (s *Store) openAttempt(t *tx, d roster.Delivery, job queue.Job) (*Try, error) {
 	if d.State != roster.Queued {
 		s.log.Warn("job without a waiting delivery", "delivery", d.ID, "state", d.State)
 		return nil, queue.Finish(t.ctx, t, t.now, job.ID, s.boot)

@@ -36,14 +36,14 @@ func workEvents(t *testing.T, s *db.Store, r db.EventResult) []*db.WebhookEvent 
 	t.Helper()
 	var asked []*db.WebhookEvent
 	for {
-		work, err := s.Claim(t.Context())
+		work, err := dbtest.Claim(t.Context(), s)
 		if errors.Is(err, queue.ErrNone) {
 			return asked
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if work == nil {
+		if work.Event == nil {
 			continue
 		}
 		asked = append(asked, work.Event)
@@ -310,12 +310,12 @@ func TestANewFriendIsWelcomedOnceAndOnlyWhileTheTokenLives(t *testing.T) {
 	e := v.at(0, roster.Followed, "", dbtest.LINEUserID(97))
 	e.ReplyToken = "another-token"
 	dbtest.Must(s.Store.ReceiveEvents(t.Context(), []roster.LINEEvent{e}))(t)
-	if work := dbtest.Must(s.Store.Claim(t.Context()))(t); work.Event.ReplyToken != "another-token" {
+	if work := dbtest.Must(dbtest.Claim(t.Context(), s.Store))(t); work.Event.ReplyToken != "another-token" {
 		t.Fatalf("the claim hands out %+v", work.Event)
 	}
 	// The worker is gone; what it may have sent is not sent again.
 	s.Clock.Advance(s.Store.DeliveryOptions().Lease)
-	if work := dbtest.Must(s.Store.Claim(t.Context()))(t); work != nil {
+	if work := dbtest.Must(dbtest.Claim(t.Context(), s.Store))(t); work.Event != nil {
 		t.Errorf("the second claim hands out %+v", work.Event)
 	}
 }
@@ -327,8 +327,8 @@ func TestAnEventWhoseWorkerIsGoneIsTakenOverAndGivenUpInTheEnd(t *testing.T) {
 	dbtest.Must(s.ReceiveEvents(t.Context(), []roster.LINEEvent{v.at(0, roster.BotJoined, dbtest.LINEGroupID(7), "")}))(t)
 	var first *db.WebhookEvent
 	for i := range roster.MaxEventTries {
-		work := dbtest.Must(s.Claim(t.Context()))(t)
-		if work == nil || work.Event.GroupID == "" {
+		work := dbtest.Must(dbtest.Claim(t.Context(), s))(t)
+		if work.Event == nil || work.Event.GroupID == "" {
 			t.Fatalf("claim %d hands out %+v", i+1, work)
 		}
 		if first == nil {
@@ -336,7 +336,7 @@ func TestAnEventWhoseWorkerIsGoneIsTakenOverAndGivenUpInTheEnd(t *testing.T) {
 		}
 		clock.Advance(s.DeliveryOptions().Lease)
 	}
-	if work := dbtest.Must(s.Claim(t.Context()))(t); work != nil {
+	if work := dbtest.Must(dbtest.Claim(t.Context(), s))(t); work.Event != nil {
 		t.Errorf("it is handed out once more: %+v", work.Event)
 	}
 	if err := s.FinishEvent(t.Context(), first, db.EventResult{Group: &roster.LINEGroup{Name: "西口"}}); !errors.Is(err, queue.ErrLeaseLost) {
@@ -350,7 +350,7 @@ func TestEventsOfAnEarlierProcessAreQueuedAgain(t *testing.T) {
 	gone, _ := dbtest.Open(t, func(o *db.Options) { o.Dir = dir })
 	var v events
 	dbtest.Must(gone.ReceiveEvents(t.Context(), []roster.LINEEvent{v.at(0, roster.BotJoined, dbtest.LINEGroupID(7), "")}))(t)
-	if work := dbtest.Must(gone.Claim(t.Context()))(t); work == nil {
+	if work := dbtest.Must(dbtest.Claim(t.Context(), gone))(t); work.Event == nil {
 		t.Fatal("nothing was claimed")
 	}
 	s, _ := dbtest.Open(t, func(o *db.Options) { o.Dir = dir })

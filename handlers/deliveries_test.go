@@ -14,7 +14,7 @@ import (
 // try begins the try that is due.
 func (s *schoolSite) try() *db.Try {
 	s.Helper()
-	try := dbtest.Must(s.Store.ClaimTry(s.Context()))(s)
+	try := dbtest.Must(dbtest.ClaimTry(s.Context(), s.Store))(s)
 	if try == nil {
 		s.Fatal("no try is due")
 	}

@@ -26,7 +26,7 @@ func TestBarCountsFailedDeliveriesAndNothingElse(t *testing.T) {
 	ts.signIn()
 	ts.get("/settings").wantStatus(http.StatusOK).lacks(`class="count"`, "失敗した配信")
 
-	try := dbtest.Must(ts.store.ClaimTry(t.Context()))(t)
+	try := dbtest.Must(dbtest.ClaimTry(t.Context(), ts.store))(t)
 	if err := ts.store.FinishTry(t.Context(), try, db.Result{Outcome: roster.Refused, Code: "HTTP_400", Status: 400}); err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func (s *lineSite) joined(n int, name string, members int) {
 	s.sim.AddGroup(linesim.Group{ID: dbtest.LINEGroupID(n), Name: name, Members: in, BotIn: true})
 	e := roster.LINEEvent{ID: "01JOIN" + strconv.Itoa(n), Kind: roster.BotJoined, GroupID: dbtest.LINEGroupID(n), HappenedAt: s.clock.Now(), Body: []byte(`{}`)}
 	dbtest.Must(s.store.ReceiveEvents(s.Context(), []roster.LINEEvent{e}))(s)
-	work := dbtest.Must(s.store.Claim(s.Context()))(s)
+	work := dbtest.Must(dbtest.Claim(s.Context(), s.store))(s)
 	if err := s.store.FinishEvent(s.Context(), work.Event, db.EventResult{Group: &roster.LINEGroup{Name: name, MemberCount: members}}); err != nil {
 		s.Fatal(err)
 	}

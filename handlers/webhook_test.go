@@ -127,7 +127,7 @@ func TestWithoutAChannelSecretNoWebhookIsTaken(t *testing.T) {
 	ts := newSite(t)
 	ts.site.webhookSecret = ""
 	ts.callWebhook("", webhookBody(joinEvent(1))).wantStatus(http.StatusBadRequest)
-	if _, err := ts.store.Claim(t.Context()); !errors.Is(err, queue.ErrNone) {
+	if _, err := ts.store.Claim(t.Context(), 1); !errors.Is(err, queue.ErrNone) {
 		t.Errorf("something was queued: %v", err)
 	}
 }

@@ -237,25 +237,25 @@ func TestATransactionThatTheDiskEndsHalfWayChangesNothing(t *testing.T) {
 		}},
 		{"claiming an announcement", func(t *testing.T, s *story) func() error {
 			s.publishOne(t)
-			return func() error { _, err := s.Store.ClaimTry(ctx); return err }
+			return func() error { _, err := dbtest.ClaimTry(ctx, s.Store); return err }
 		}},
 		{"claiming a notice", func(t *testing.T, s *story) func() error {
 			s.Confirm(t, 0, 8, "16:00-21:30")
-			return func() error { _, err := s.Store.ClaimTry(ctx); return err }
+			return func() error { _, err := dbtest.ClaimTry(ctx, s.Store); return err }
 		}},
 		{"claiming what is no longer wanted", func(t *testing.T, s *story) func() error {
 			s.Confirm(t, 0, 8, "16:00-21:30")
 			s.Clock.Advance(2 * time.Hour)
-			return func() error { _, err := s.Store.ClaimTry(ctx); return err }
+			return func() error { _, err := dbtest.ClaimTry(ctx, s.Store); return err }
 		}},
 		{"finishing", func(t *testing.T, s *story) func() error {
 			s.Confirm(t, 0, 8, "16:00-21:30")
-			try := dbtest.Must(s.Store.ClaimTry(ctx))(t)
+			try := dbtest.Must(dbtest.ClaimTry(ctx, s.Store))(t)
 			return func() error { return s.Store.FinishTry(ctx, try, db.Result{Outcome: roster.Accepted, Status: 200}) }
 		}},
 		{"taking back what a killed process was sending", func(t *testing.T, s *story) func() error {
 			s.Confirm(t, 0, 8, "16:00-21:30")
-			dbtest.Must(s.Store.ClaimTry(ctx))(t)
+			dbtest.Must(dbtest.ClaimTry(ctx, s.Store))(t)
 			next := dbtest.Must(db.Open(ctx, db.Options{Dir: s.Store.Dir(), Clock: s.Clock, Location: dbtest.Tokyo, Logger: quiet(), Compose: dbtest.PlainComposer{}}))(t)
 			s.Store = next // the store of the killed process is closed by the test's end
 			t.Cleanup(func() { next.Close() })
@@ -434,7 +434,7 @@ func TestAPublishUnderAnotherProgramsWriteLockIsRefusedAfterAWhileAndWorksLater(
 	if !errors.As(err, &e) || e.Code != sqlite3.ErrBusy {
 		t.Errorf("publishing answered %v, want that the database is locked", err)
 	}
-	if _, err := s.Store.ClaimTry(t.Context()); errors.Is(err, queue.ErrNone) || err == nil {
+	if _, err := dbtest.ClaimTry(t.Context(), s.Store); errors.Is(err, queue.ErrNone) || err == nil {
 		t.Errorf("claiming answered %v, want that the database is locked", err)
 	}
 	release()

@@ -146,7 +146,7 @@ func (r *modelRun) kill(t *rapid.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	try, err := gone.ClaimTry(r.tb.Context())
+	try, err := dbtest.ClaimTry(r.tb.Context(), gone)
 	if err == nil && try != nil && rapid.Bool().Draw(t, "asked") {
 		_, _ = r.client.Push(r.tb.Context(), try.Body, try.RetryKey) // nobody lives to read the answer
 	}

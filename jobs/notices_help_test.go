@@ -173,7 +173,7 @@ func (s *story) wantNotices(t testing.TB, shiftID int64, want ...string) []db.De
 // begin claims the try that is due and leaves the request open.
 func (s *story) begin(t testing.TB) *db.Try {
 	t.Helper()
-	try := dbtest.Must(s.Store.ClaimTry(t.Context()))(t)
+	try := dbtest.Must(dbtest.ClaimTry(t.Context(), s.Store))(t)
 	if try == nil {
 		t.Fatal("nothing is to be sent")
 	}

@@ -535,7 +535,7 @@ func (r *noticeRun) kill(t *rapid.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	try, err := gone.ClaimTry(r.tb.Context())
+	try, err := dbtest.ClaimTry(r.tb.Context(), gone)
 	if err == nil && try != nil {
 		for _, d := range r.rows() {
 			if d.ID != try.DeliveryID {

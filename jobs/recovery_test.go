@@ -132,7 +132,7 @@ func TestOnePoisonedRowDoesNotStopTheSweep(t *testing.T) {
 func (s *story) crash(t *testing.T) {
 	t.Helper()
 	gone := dbtest.Must(db.Open(t.Context(), db.Options{Dir: s.Store.Dir(), Clock: s.Clock, Location: dbtest.Tokyo, Logger: quiet(), Compose: dbtest.PlainComposer{}}))(t)
-	try, err := gone.ClaimTry(t.Context())
+	try, err := dbtest.ClaimTry(t.Context(), gone)
 	if err != nil || try == nil {
 		t.Fatalf("claimed %v, %v", try, err)
 	}
@@ -189,7 +189,7 @@ func TestARunOutLeaseInsideARunningProcessIsTakenOver(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
 	id := s.publishOne(t)
-	stuck := dbtest.Must(s.Store.ClaimTry(t.Context()))(t)
+	stuck := dbtest.Must(dbtest.ClaimTry(t.Context(), s.Store))(t)
 	s.Clock.Advance(time.Minute)
 	s.step(t)
 	s.wantState(t, id, roster.Sent, "")

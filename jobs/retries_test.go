@@ -136,7 +136,7 @@ func TestOnlyWhatFailedIsRetriedAndOnlyWhatWaitsIsCalledOff(t *testing.T) {
 	if err := s.Store.RetryDelivery(t.Context(), id, s.Admin.ID, false); !errors.Is(err, db.ErrNotFailed) {
 		t.Errorf("retrying what waits answered %v", err)
 	}
-	try := dbtest.Must(s.Store.ClaimTry(t.Context()))(t)
+	try := dbtest.Must(dbtest.ClaimTry(t.Context(), s.Store))(t)
 	if err := s.Store.CancelDelivery(t.Context(), id, s.Admin.ID); !errors.Is(err, db.ErrNotWaiting) {
 		t.Errorf("calling off what is being sent answered %v", err)
 	}

@@ -44,6 +44,9 @@ type Runner struct {
 // pollEvery bounds how long the runner sleeps: another process may have written a job without waking it.
 const pollEvery = 30 * time.Second
 
+// claimTogether bounds how many jobs are claimed in one transaction, and so how long others wait for it.
+const claimTogether = 8
+
 // claimPause is the rest after a claim that failed.
 const claimPause = time.Second
 
@@ -118,17 +121,17 @@ func (r *Runner) Run(ctx context.Context) error {
 			}
 		}
 		renewal = false
-		if len(free) < r.o.Workers {
-			work, err := r.o.Store.Claim(ctx)
+		if idle := r.o.Workers - len(free); idle > 0 {
+			all, err := r.o.Store.Claim(ctx, min(idle, claimTogether))
 			switch {
-			case err == nil && work == nil:
-				continue
 			case err == nil:
-				free <- struct{}{}
-				workers.Go(func() {
-					defer func() { <-free; signal(r.done) }()
-					r.work(requests, writing, work)
-				})
+				for _, work := range all {
+					free <- struct{}{}
+					workers.Go(func() {
+						defer func() { <-free; signal(r.done) }()
+						r.work(requests, writing, work)
+					})
+				}
 				continue
 			case !errors.Is(err, queue.ErrNone) && ctx.Err() == nil:
 				r.o.Logger.Error("no job could be claimed", "error", err)
@@ -149,23 +152,22 @@ func (r *Runner) Run(ctx context.Context) error {
 
 // RunOnce claims one due job and works it to the end. The error is queue.ErrNone when none is due.
 func (r *Runner) RunOnce(ctx context.Context) error {
-	work, err := r.o.Store.Claim(ctx)
-	if err != nil || work == nil {
-		return err
+	all, err := r.o.Store.Claim(ctx, 1)
+	for _, work := range all {
+		r.work(ctx, ctx, work)
 	}
-	r.work(ctx, ctx, work)
-	return nil
+	return err
 }
 
 // sleep waits until something can have changed: a job was written, one becomes due, a worker became free, or the poll.
 // It reports whether it is time to renew leases.
 func (r *Runner) sleep(ctx context.Context, renewing <-chan time.Time, inFlight int) (renewal bool) {
-	wait := pollEvery
-	if due, err := r.o.Store.NextDue(ctx); err == nil {
-		wait = min(wait, max(due.Sub(r.o.Store.Now()), time.Millisecond))
-	}
 	var due <-chan time.Time
 	if inFlight < r.o.Workers {
+		wait := pollEvery
+		if next, err := r.o.Store.NextDue(ctx); err == nil {
+			wait = min(wait, max(next.Sub(r.o.Store.Now()), time.Millisecond))
+		}
 		timer := r.o.Clock.NewTimer(wait)
 		defer timer.Stop()
 		due = timer.Chan()
@@ -183,7 +185,7 @@ func (r *Runner) sleep(ctx context.Context, renewing <-chan time.Time, inFlight 
 }
 
 // work does what a claimed job asks for and writes its result down. A panic is a result too.
-func (r *Runner) work(ctx, writing context.Context, work *db.Work) {
+func (r *Runner) work(ctx, writing context.Context, work db.Work) {
 	if event := work.Event; event != nil {
 		result := ask(ctx, r.o.LINE, event, r.o.Logger)
 		r.finish(writing, func(ctx context.Context) error { return r.o.Store.FinishEvent(ctx, event, result) }, "event", event.ID)

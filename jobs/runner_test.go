@@ -265,7 +265,7 @@ func TestWhatAKilledProcessWasSendingIsSentByTheNextOne(t *testing.T) {
 	s := newStory(t)
 	id := s.publishOne(t)
 	// A process that claims the try and is gone.
-	if _, err := s.Store.ClaimTry(t.Context()); err != nil {
+	if _, err := dbtest.ClaimTry(t.Context(), s.Store); err != nil {
 		t.Fatal(err)
 	}
 	next := dbtest.Must(db.Open(t.Context(), db.Options{Dir: s.Store.Dir(), Clock: s.Clock, Location: dbtest.Tokyo, Logger: quiet()}))(t)

@@ -3,6 +3,7 @@
 package dbtest
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"testing"
@@ -46,4 +47,19 @@ func Open(t testing.TB, options ...func(*db.Options)) (*db.Store, *clockwork.Fak
 		}
 	})
 	return s, clock
+}
+
+// Claim claims one job. The work is empty when the job needed no request.
+func Claim(ctx context.Context, s *db.Store) (db.Work, error) {
+	all, err := s.Claim(ctx, 1)
+	if len(all) == 0 {
+		return db.Work{}, err
+	}
+	return all[0], nil
+}
+
+// ClaimTry is Claim where only deliveries have jobs. The try is nil when there is nothing to send.
+func ClaimTry(ctx context.Context, s *db.Store) (*db.Try, error) {
+	work, err := Claim(ctx, s)
+	return work.Try, err
 }

@@ -1,0 +1,298 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// writer lets the writes that wait for the one connection share a transaction. Making a commit durable costs more than
+// all that most of them do, so while one is made durable the next ones gather. None notices: each runs by itself, in
+// order and in a savepoint of its own, fails by itself, and is told that it is done after the commit.
+type writer struct {
+	prepared sync.Map // query → *sql.Stmt
+
+	mu      sync.Mutex
+	busy    bool // somebody commits
+	waiting []*write
+}
+
+// write is a function that waits for a transaction, and what came of it.
+type write struct {
+	ctx      context.Context
+	f        func(*tx) error
+	lead     chan struct{} // closed when it is its turn to commit, with those behind it
+	done     chan struct{} // closed when the rest is set
+	err      error
+	panicked any
+}
+
+// maxTogether bounds how many writes share a transaction, and so how long the first of them waits for the others.
+const maxTogether = 16
+
+// errNotWritten is what a write gets that shared a transaction with one whose goroutine was ended.
+var errNotWritten = errors.New("the transaction was given up")
+
+// tx is a running transaction with the instant it began at. Its statements are prepared once for the life of the
+// store: the writer has one connection, and compiling costs more than running most of them.
+type tx struct {
+	*sql.Tx
+	ctx  context.Context
+	now  time.Time
+	s    *Store   // whose prepared statements it uses; nil for a reader, which has several connections
+	cold []string // statements that ran without being prepared
+	// queued says that a job was written which may be due before what the runner sleeps for.
+	queued bool
+}
+
+// inTx runs f in an immediate transaction and returns when it is committed, or undone if f returned an error. Others may
+// share the transaction, of which f sees those before it. It is not cancelled by ctx.
+func (s *Store) inTx(ctx context.Context, f func(*tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w := &write{ctx: context.WithoutCancel(ctx), f: f, lead: make(chan struct{}), done: make(chan struct{})}
+	s.writer.mu.Lock()
+	leads := !s.writer.busy
+	s.writer.busy = true
+	s.writer.waiting = append(s.writer.waiting, w)
+	s.writer.mu.Unlock()
+	if !leads {
+		select {
+		case <-w.lead:
+			leads = true
+		case <-w.done:
+		}
+	}
+	if leads {
+		s.commitWaiting()
+	}
+	if w.panicked != nil {
+		panic(w.panicked)
+	}
+	return w.err
+}
+
+// commitWaiting commits the writes that wait, the caller's first, and passes the turn on.
+func (s *Store) commitWaiting() {
+	s.writer.mu.Lock()
+	n := min(len(s.writer.waiting), maxTogether)
+	batch := s.writer.waiting[:n]
+	s.writer.waiting = append([]*write(nil), s.writer.waiting[n:]...)
+	s.writer.mu.Unlock()
+	defer func() {
+		s.writer.mu.Lock()
+		if s.writer.busy = len(s.writer.waiting) > 0; s.writer.busy {
+			close(s.writer.waiting[0].lead)
+		}
+		s.writer.mu.Unlock()
+		for _, w := range batch {
+			close(w.done)
+		}
+	}()
+	for _, w := range batch {
+		w.err = errNotWritten
+	}
+	for rest := batch; len(rest) > 0; {
+		rest = s.commitTogether(rest)
+	}
+}
+
+// commitTogether runs some writes in one transaction. What SQLite ends a transaction for (a full disk, an I/O error)
+// takes with it what others wrote in it before, who get the error too; those after it are returned and try anew.
+func (s *Store) commitTogether(batch []*write) (rest []*write) {
+	ctx := context.Background()
+	fail := func(err error, all []*write) {
+		for _, w := range all {
+			if w.err == nil || errors.Is(w.err, errNotWritten) {
+				w.err = err
+			}
+		}
+	}
+	begun, err := s.write.BeginTx(ctx, nil)
+	if err != nil {
+		fail(fmt.Errorf("begin transaction: %w", err), batch)
+		return nil
+	}
+	defer begun.Rollback() // does nothing after the commit
+	var written []*tx
+	for i, w := range batch {
+		t := &tx{Tx: begun, ctx: w.ctx, now: s.Now(), s: s}
+		if len(batch) == 1 {
+			w.run(t)
+		} else if lost := t.alone(w); lost != nil {
+			fail(fmt.Errorf("commit transaction: %w", lost), batch[:i])
+			if w.err == nil {
+				w.err = lost
+			}
+			return batch[i+1:]
+		}
+		if w.err == nil {
+			written = append(written, t)
+		}
+	}
+	if len(written) == 0 {
+		return nil
+	}
+	if err := begun.Commit(); err != nil {
+		fail(fmt.Errorf("commit transaction: %w", err), batch)
+		return nil
+	}
+	queued := false
+	for _, t := range written {
+		s.warm(ctx, t.cold)
+		queued = queued || t.queued
+	}
+	if queued {
+		select {
+		case s.queued <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// run calls the function of a write and keeps what came of it. A panic goes on where the write was asked for.
+func (w *write) run(t *tx) {
+	defer func() {
+		if w.panicked = recover(); w.panicked != nil {
+			w.err = fmt.Errorf("panic: %v", w.panicked)
+		}
+	}()
+	w.err = w.f(t)
+}
+
+// alone runs a write in a savepoint. The error says that the whole transaction is lost.
+func (t *tx) alone(w *write) (lost error) {
+	if _, err := t.exec(`SAVEPOINT one_write`); err != nil {
+		return err
+	}
+	if w.run(t); w.err != nil {
+		if _, err := t.exec(`ROLLBACK TO one_write`); err != nil {
+			return w.err
+		}
+	}
+	_, err := t.exec(`RELEASE one_write`)
+	return err
+}
+
+// parameter is a parameter of a statement.
+var parameter = regexp.MustCompile(`\?[0-9]*`)
+
+// steady puts a plus before each parameter, which changes nothing of its value. Without it SQLite looks at the values
+// that are bound beside a partial index, and so compiles the statement anew at every run
+// (https://www.sqlite.org/c3ref/c_dbconfig_defensive.html, SQLITE_DBCONFIG_ENABLE_QPSG, which the driver cannot set).
+func steady(query string) string { return parameter.ReplaceAllString(query, "+$0") }
+
+// warm prepares statements for the next transactions; the connection is free again only after the one that met them.
+func (s *Store) warm(ctx context.Context, queries []string) {
+	for _, q := range queries {
+		if _, ok := s.writer.prepared.Load(q); ok {
+			continue
+		}
+		stmt, err := s.write.PrepareContext(ctx, steady(q))
+		if err != nil {
+			s.log.Warn("a statement could not be prepared", "error", err)
+			continue
+		}
+		if _, twice := s.writer.prepared.LoadOrStore(q, stmt); twice {
+			stmt.Close()
+		}
+	}
+}
+
+// stmt returns the prepared statement of a query, nil the first time.
+func (t *tx) stmt(query string) *sql.Stmt {
+	if t.s == nil {
+		return nil
+	}
+	if v, ok := t.s.writer.prepared.Load(query); ok {
+		return t.StmtContext(t.ctx, v.(*sql.Stmt))
+	}
+	if strings.HasPrefix(query, "SELECT") || strings.HasPrefix(query, "INSERT") || strings.HasPrefix(query, "UPDATE") || strings.HasPrefix(query, "DELETE") {
+		t.cold = append(t.cold, query)
+	}
+	return nil
+}
+
+// ExecContext runs a statement.
+func (t *tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if stmt := t.stmt(query); stmt != nil {
+		return stmt.ExecContext(ctx, args...)
+	}
+	return t.Tx.ExecContext(ctx, query, args...)
+}
+
+// QueryContext runs a query for several rows.
+func (t *tx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if stmt := t.stmt(query); stmt != nil {
+		return stmt.QueryContext(ctx, args...)
+	}
+	return t.Tx.QueryContext(ctx, query, args...)
+}
+
+// QueryRowContext runs a query for one row.
+func (t *tx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	if stmt := t.stmt(query); stmt != nil {
+		return stmt.QueryRowContext(ctx, args...)
+	}
+	return t.Tx.QueryRowContext(ctx, query, args...)
+}
+
+// exec runs a statement.
+func (t *tx) exec(query string, args ...any) (sql.Result, error) {
+	return t.ExecContext(t.ctx, query, args...)
+}
+
+// execOne runs a statement that must change exactly one row; otherwise the error is none.
+func (t *tx) execOne(none error, query string, args ...any) error {
+	res, err := t.exec(query, args...)
+	if err != nil {
+		return err
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return err
+	}
+	if n != 1 {
+		return none
+	}
+	return nil
+}
+
+// insert runs an INSERT and returns the new row's id.
+func (t *tx) insert(query string, args ...any) (int64, error) {
+	res, err := t.exec(query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.LastInsertId()
+}
+
+// within runs f in a savepoint. When f fails alone, what it did is undone, the rest of the transaction goes on, and
+// failure is why; err is an error of the whole transaction.
+func (t *tx) within(f func() error) (failure, err error) {
+	if _, err := t.exec(`SAVEPOINT part`); err != nil {
+		return nil, fmt.Errorf("set savepoint: %w", err)
+	}
+	if failure = f(); failure != nil {
+		// An error that ended the whole transaction took the savepoint with it, and this fails.
+		if _, err := t.exec(`ROLLBACK TO part`); err != nil {
+			return failure, errors.Join(failure, fmt.Errorf("roll back to savepoint: %w", err))
+		}
+	}
+	if _, err := t.exec(`RELEASE part`); err != nil {
+		return failure, errors.Join(failure, fmt.Errorf("release savepoint: %w", err))
+	}
+	return failure, nil
+}
+
+// row runs a query for one row.
+func (t *tx) row(query string, args ...any) *sql.Row {
+	return t.QueryRowContext(t.ctx, query, args...)
+}
