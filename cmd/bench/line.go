@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"shiftpost/db"
 	"shiftpost/db/roster"
 	"shiftpost/jobs"
@@ -294,8 +296,7 @@ func checkRestart(ctx context.Context, store *db.Store, keys []string) error {
 	return nil
 }
 
-// idling prints the processor time that serve takes while nothing happens: that of a run with the idle time less that
-// of a run without.
+// idling prints the processor time that serve takes while nothing happens, once it has settled.
 func idling(ctx context.Context) error {
 	dir, remove, err := tempDir()
 	if err != nil {
@@ -311,19 +312,19 @@ func idling(ctx context.Context) error {
 		return err
 	}
 	defer far.close()
-	var used [2]time.Duration
-	for i, d := range []time.Duration{0, *idle} {
-		if used[i], err = serveFor(binary, filepath.Join(dir, fmt.Sprint(i)), far.url, 5*time.Second+d); err != nil {
-			return fmt.Errorf("serve: %w", err)
-		}
+	spent, err := idleTime(binary, filepath.Join(dir, "data"), far.url)
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
 	}
-	spent := used[1] - used[0]
 	say("idle               serve takes %s of processor time in %s, %s in 10 s", round(spent), *idle, round(spent*10*time.Second / *idle))
 	return nil
 }
 
-// serveFor runs serve on a fresh folder and returns the processor time it took in all.
-func serveFor(binary, dir, lineURL string, d time.Duration) (time.Duration, error) {
+// settling is how long serve has for its first sweeps.
+const settling = 5 * time.Second
+
+// idleTime runs serve on a fresh folder and returns the processor time it took in the idle time.
+func idleTime(binary, dir, lineURL string) (time.Duration, error) {
 	cmd := exec.Command(binary, "serve")
 	cmd.Env = append(os.Environ(), "SHIFTPOST_ADDR=127.0.0.1:0", "SHIFTPOST_BASE_URL=http://127.0.0.1:8080", "SHIFTPOST_DATA_DIR="+dir,
 		"LINE_CHANNEL_ACCESS_TOKEN=t", "LINE_CHANNEL_SECRET=s", "LINE_LOGIN_CHANNEL_ID=1234567890", "LINE_LIFF_ID=1234567890-AbcdEfgh",
@@ -331,12 +332,22 @@ func serveFor(binary, dir, lineURL string, d time.Duration) (time.Duration, erro
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
-	time.Sleep(d)
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	time.Sleep(settling)
+	before, err := processorTime(cmd.Process.Pid)
+	time.Sleep(*idle)
+	after, err2 := processorTime(cmd.Process.Pid)
+	if err := errors.Join(err, err2, cmd.Process.Signal(syscall.SIGTERM), cmd.Wait()); err != nil {
 		return 0, err
 	}
-	if err := cmd.Wait(); err != nil {
-		return 0, err
+	return after - before, nil
+}
+
+// processorTime returns what another process has taken so far. Its clock has that number on Linux
+// (https://man7.org/linux/man-pages/man3/clock_getcpuclockid.3.html), which getrusage has only for processes that ended.
+func processorTime(pid int) (time.Duration, error) {
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|2), &t); err != nil {
+		return 0, fmt.Errorf("processor time of process %d: %w", pid, err)
 	}
-	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
+	return time.Duration(t.Nano()), nil
 }

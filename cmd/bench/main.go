@@ -26,7 +26,6 @@ import (
 	"github.com/mattn/go-sqlite3"
 
 	"shiftpost/db"
-	"shiftpost/db/queue"
 	"shiftpost/db/roster"
 	"shiftpost/jobs"
 	"shiftpost/jobs/line"
@@ -186,7 +185,7 @@ const (
 	drainCount   = 2000
 )
 
-// enqueueOurs writes jobs as a handler does: in a transaction of the store's writer.
+// enqueueOurs writes jobs as the product does when a webhook comes: each with the event it is for.
 func enqueueOurs(ctx context.Context, workers int) (float64, error) {
 	dir, remove, err := tempDir()
 	if err != nil {
@@ -198,12 +197,13 @@ func enqueueOurs(ctx context.Context, workers int) (float64, error) {
 		return 0, err
 	}
 	defer store.Close()
-	w := store.SessionDB()
 	return parallel(workers, enqueueCount, func(i int) error {
-		return inTx(ctx, w, func(tx *sql.Tx) error {
-			now := store.Now()
-			return queue.Enqueue(ctx, tx, now, queue.NewJob{Kind: "bench", SubjectID: int64(i + 1), Lane: fmt.Sprint(i), RunAt: now})
-		})
+		user := fmt.Sprintf("U%032x", i+1)
+		n, err := store.ReceiveEvents(ctx, []roster.LINEEvent{{ID: user, Kind: roster.Followed, UserID: user, HappenedAt: store.Now(), Body: []byte("{}")}})
+		if err == nil && n != 1 {
+			err = fmt.Errorf("an event made %d jobs", n)
+		}
+		return err
 	})
 }
 

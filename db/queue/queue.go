@@ -73,22 +73,23 @@ type NewJob struct {
 // Enqueue adds a ready job, or makes the dead one of the same kind and subject ready again. It fails when that job is
 // ready or leased already: one subject has one job.
 func Enqueue(ctx context.Context, tx Tx, now time.Time, j NewJob) error {
-	res, err := tx.ExecContext(ctx, `UPDATE jobs SET state = 'ready', lane = ?, run_at = ?, passes_hold = ?, updated_at = ?
-		WHERE kind = ? AND subject_id = ? AND state = 'dead'`,
-		j.Lane, j.RunAt.UnixMilli(), j.PassesHold, now.UnixMilli(), j.Kind, j.SubjectID)
+	res, err := tx.ExecContext(ctx, `INSERT INTO jobs (kind, subject_id, lane, state, run_at, passes_hold, created_at, updated_at)
+		VALUES (?1, ?2, ?3, 'ready', ?4, ?5, ?6, ?6)
+		ON CONFLICT (kind, subject_id) WHERE state <> 'done' DO UPDATE SET state = 'ready', lane = ?3, run_at = ?4, passes_hold = ?5, updated_at = ?6
+		WHERE state = 'dead'`,
+		j.Kind, j.SubjectID, j.Lane, j.RunAt.UnixMilli(), j.PassesHold, now.UnixMilli())
 	if err != nil {
-		return fmt.Errorf("revive job of %s %d: %w", j.Kind, j.SubjectID, err)
-	}
-	if n, err := res.RowsAffected(); err != nil || n == 1 {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, `INSERT INTO jobs (kind, subject_id, lane, state, run_at, passes_hold, created_at, updated_at)
-		VALUES (?, ?, ?, 'ready', ?, ?, ?, ?)`,
-		j.Kind, j.SubjectID, j.Lane, j.RunAt.UnixMilli(), j.PassesHold, now.UnixMilli(), now.UnixMilli()); err != nil {
 		return fmt.Errorf("enqueue %s %d: %w", j.Kind, j.SubjectID, err)
 	}
-	return nil
+	n, err := res.RowsAffected()
+	if err == nil && n == 0 {
+		err = fmt.Errorf("enqueue %s %d: %w", j.Kind, j.SubjectID, errHasJob)
+	}
+	return err
 }
+
+// errHasJob tells that a subject has a job that is not over.
+var errHasJob = errors.New("it has a job already")
 
 // Claim leases the ready job that has been due longest at now, until now+lease, to owner. A leased job whose lease has
 // run out counts as due. Jobs of the kinds in held are passed over unless they pass holds, and so are jobs whose lane
