@@ -6,7 +6,7 @@ SHELL := /bin/bash
 TOOL := go tool -modfile=cmd/tools/go.mod
 GO_FILES = $(shell git ls-files --cached --others --exclude-standard '*.go')
 
-.PHONY: help deps generate build demo run test check contract bench
+.PHONY: help deps generate build demo run test check contract bench chaos
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -45,3 +45,5 @@ contract: deps ## check requests and answers against LINE's OpenAPI files in the
 bench: deps ## measure speed, each figure beside a minimal loop in the same run (under 5 minutes)
 	@go run ./cmd/bench
 
+chaos: deps ## kill the program 50 times under 10,000 messages and a failing LINE, and count (under 5 minutes)
+	@go run ./cmd/chaos
