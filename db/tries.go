@@ -164,9 +164,9 @@ func (s *Store) openAttempt(t *tx, d roster.Delivery, job queue.Job) (*Try, erro
 	if err != nil {
 		return nil, fmt.Errorf("open attempt of delivery %d: %w", d.ID, err)
 	}
-	err = t.execOne(errMoved, `UPDATE deliveries SET state = 'processing', code = '', attempt_id = ?, boot_id = ?, line_id = ?, body = ?, retry_key = ?,
+	err = t.execOne(errMoved, `UPDATE deliveries SET state = 'processing', code = '', attempt_id = ?, boot_id = ?, body = ?, retry_key = ?,
 		first_try_at = coalesce(?, ?), key_first_try_at = coalesce(?, ?), next_attempt_at = NULL, updated_at = ?
-		WHERE id = ? AND state = 'queued'`, attemptID, s.boot, d.LINEID, d.Body, d.RetryKey,
+		WHERE id = ? AND state = 'queued'`, attemptID, s.boot, d.Body, d.RetryKey,
 		at(d.FirstTryAt), at(t.now), at(d.KeyFirstTryAt), at(t.now), at(t.now), d.ID)
 	if err != nil {
 		return nil, fmt.Errorf("begin try of delivery %d: %w", d.ID, err)
@@ -215,8 +215,11 @@ func (s *Store) freeze(t *tx, d *roster.Delivery, st roster.Standing) (err error
 		return err
 	}
 	d.LINEID = g.LINEGroupID
-	d.Body, err = s.compose.ComposePublication(m)
-	return err
+	if d.Body, err = s.compose.ComposePublication(m); err != nil {
+		return err
+	}
+	_, err = t.exec(`UPDATE deliveries SET line_id = ? WHERE id = ?`, d.LINEID, d.ID)
+	return wrap(err, "note the recipient of delivery %d", d.ID)
 }
 
 // spendTry counts a try that ended before any request could be made. It gives the job back first, which fails unless
