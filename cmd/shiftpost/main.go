@@ -27,6 +27,7 @@ const usage = `Shiftpost posts a small school's shifts to LINE and makes sure th
   shiftpost serve                 run the product; settings come from the environment (see README.md)
   shiftpost demo [flags]          run everything on this machine with a simulated LINE and a sample school
     --data-dir DIR                keep the demo's data there; otherwise it is removed at the end
+    --empty                       begin without the sample school
     --once                        publish one month without a browser, print each step and end
     --json                        print machine-readable output
     --line-fault STATUS           with --once: the simulated LINE answers every message with this HTTP status
