@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -29,7 +30,7 @@ type write struct {
 	lead     chan struct{} // closed when it is its turn to commit, with those behind it
 	done     chan struct{} // closed when the rest is set
 	err      error
-	panicked any
+	panicked error // what its function panicked with while it shared a transaction
 }
 
 // maxTogether bounds how many writes share a transaction, and so how long the first of them waits for the others.
@@ -107,42 +108,36 @@ func (s *Store) commitWaiting() {
 // takes with it what others wrote in it before, who get the error too; those after it are returned and try anew.
 func (s *Store) commitTogether(batch []*write) (rest []*write) {
 	ctx := context.Background()
-	fail := func(err error, all []*write) {
-		for _, w := range all {
-			if w.err == nil || errors.Is(w.err, errNotWritten) {
-				w.err = err
-			}
-		}
-	}
 	begun, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
-		fail(fmt.Errorf("begin transaction: %w", err), batch)
+		tell(batch, nil, fmt.Errorf("begin transaction: %w", err))
 		return nil
 	}
-	defer begun.Rollback() // does nothing after the commit
+	defer begun.Rollback()              // does nothing after the commit
+	failed := make([]error, len(batch)) // told only once it is certain what came of the others
 	var written []*tx
 	for i, w := range batch {
 		t := &tx{Tx: begun, ctx: w.ctx, now: s.Now(), s: s}
 		if len(batch) == 1 {
-			w.run(t)
-		} else if lost := t.alone(w); lost != nil {
-			fail(fmt.Errorf("commit transaction: %w", lost), batch[:i])
-			if w.err == nil {
-				w.err = lost
+			failed[i] = w.f(t)
+		} else {
+			var lost error
+			if failed[i], lost = t.alone(w); lost != nil {
+				tell(batch[:i+1], failed, fmt.Errorf("commit transaction: %w", lost))
+				return batch[i+1:]
 			}
-			return batch[i+1:]
 		}
-		if w.err == nil {
+		if failed[i] == nil {
 			written = append(written, t)
 		}
 	}
-	if len(written) == 0 {
-		return nil
+	if len(written) > 0 {
+		if err := begun.Commit(); err != nil {
+			tell(batch, failed, fmt.Errorf("commit transaction: %w", err))
+			return nil
+		}
 	}
-	if err := begun.Commit(); err != nil {
-		fail(fmt.Errorf("commit transaction: %w", err), batch)
-		return nil
-	}
+	tell(batch, failed, nil)
 	queued := false
 	for _, t := range written {
 		s.warm(ctx, t.cold)
@@ -157,28 +152,39 @@ func (s *Store) commitTogether(batch []*write) (rest []*write) {
 	return nil
 }
 
-// run calls the function of a write and keeps what came of it. A panic goes on where the write was asked for.
-func (w *write) run(t *tx) {
-	defer func() {
-		if w.panicked = recover(); w.panicked != nil {
-			w.err = fmt.Errorf("panic: %v", w.panicked)
+// tell gives each write the error it failed with, and those that did not fail by themselves the one they share.
+func tell(batch []*write, failed []error, shared error) {
+	for i, w := range batch {
+		if w.err = shared; failed != nil && failed[i] != nil {
+			w.err = failed[i]
 		}
-	}()
-	w.err = w.f(t)
+	}
 }
 
-// alone runs a write in a savepoint. The error says that the whole transaction is lost.
-func (t *tx) alone(w *write) (lost error) {
+// alone runs a write in a savepoint. Lost is why the whole transaction is gone.
+func (t *tx) alone(w *write) (failed, lost error) {
 	if _, err := t.exec(`SAVEPOINT one_write`); err != nil {
-		return err
+		return nil, err
 	}
-	if w.run(t); w.err != nil {
+	if failed = w.guarded(t); failed != nil {
 		if _, err := t.exec(`ROLLBACK TO one_write`); err != nil {
-			return w.err
+			return failed, failed
 		}
 	}
-	_, err := t.exec(`RELEASE one_write`)
-	return err
+	_, lost = t.exec(`RELEASE one_write`)
+	return failed, lost
+}
+
+// guarded calls the function of a write. A panic is kept, with where it came from, and goes on where the write was
+// asked for.
+func (w *write) guarded(t *tx) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			w.panicked = err
+		}
+	}()
+	return w.f(t)
 }
 
 // parameter is a parameter of a statement.

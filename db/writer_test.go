@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -53,10 +54,16 @@ func gather(t *testing.T) *gathering {
 // add lets f write behind those that wait already, and calls then with what came of it.
 func (g *gathering) add(f func(*tx) error, then func(error)) {
 	g.t.Helper()
+	g.queue(func() { then(g.inTx(g.t.Context(), f)) })
+}
+
+// queue starts what writes, and returns when that waits.
+func (g *gathering) queue(writes func()) {
+	g.t.Helper()
 	g.writer.mu.Lock()
 	before := len(g.writer.waiting)
 	g.writer.mu.Unlock()
-	g.wait.Go(func() { then(g.inTx(g.t.Context(), f)) })
+	g.wait.Go(writes)
 	for {
 		g.writer.mu.Lock()
 		n := len(g.writer.waiting)
@@ -133,7 +140,7 @@ func TestAPanicInAWriteGoesOnWhereItWasAskedFor(t *testing.T) {
 	g := gather(t)
 	g.add(note("first"), g.fine)
 	panicked := make(chan any, 1)
-	g.wait.Go(func() {
+	g.queue(func() {
 		defer func() { panicked <- recover() }()
 		_ = g.inTx(t.Context(), func(t *tx) error {
 			if err := note("broken")(t); err != nil {
@@ -143,9 +150,39 @@ func TestAPanicInAWriteGoesOnWhereItWasAskedFor(t *testing.T) {
 		})
 	})
 	g.want("first")
-	if p := <-panicked; p != "mistake" {
-		t.Errorf("it panicked with %v", p)
+	if p := fmt.Sprint(<-panicked); !strings.Contains(p, "mistake") || !strings.Contains(p, "TestAPanicInAWrite") {
+		t.Errorf("it panicked with %v, which does not tell where", p)
 	}
+	g.fine(g.inTx(t.Context(), note("later")))
+}
+
+func TestAPanicInALoneWriteIsAsIfItHadNoTransaction(t *testing.T) {
+	t.Parallel()
+	g := gather(t)
+	g.want()
+	func() {
+		defer func() {
+			if p := recover(); p != "mistake" {
+				t.Errorf("it panicked with %v", p)
+			}
+		}()
+		_ = g.inTx(t.Context(), func(*tx) error { panic("mistake") })
+	}()
+	g.fine(g.inTx(t.Context(), note("later")))
+}
+
+func TestAWriteWhoseTransactionIsGivenUpIsNotToldThatItIsWritten(t *testing.T) {
+	t.Parallel()
+	g := gather(t)
+	notWritten := func(err error) {
+		if !errors.Is(err, errNotWritten) {
+			t.Errorf("it got %v", err)
+		}
+	}
+	g.add(func(*tx) error { return errors.New("refused") }, func(error) { t.Error("the goroutine that commits goes on") })
+	g.add(note("first"), notWritten)
+	g.add(func(*tx) error { runtime.Goexit(); return nil }, notWritten)
+	g.want()
 	g.fine(g.inTx(t.Context(), note("later")))
 }
 

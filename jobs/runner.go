@@ -47,6 +47,10 @@ const pollEvery = 30 * time.Second
 // claimTogether bounds how many jobs are claimed in one transaction, and so how long others wait for it.
 const claimTogether = 8
 
+// unwritten bounds, in numbers of workers, the jobs that are claimed and whose end is not written down. A worker whose
+// request was answered takes the next job at once, so that the next claim and its result can share a commit.
+const unwritten = 2
+
 // claimPause is the rest after a claim that failed.
 const claimPause = time.Second
 
@@ -101,7 +105,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	defer giveUp()
 	var workers sync.WaitGroup
 	workers.Go(func() { r.watchHolds(ctx) })
-	free := make(chan struct{}, r.o.Workers)
+	asking := make(chan struct{}, r.o.Workers)         // a place for each request in flight
+	open := make(chan struct{}, unwritten*r.o.Workers) // and for each claimed job whose end is not written down
 	renewing := r.o.Clock.NewTicker(max(r.o.Lease/3, time.Millisecond))
 	defer renewing.Stop()
 	renewal := false // the leases of what is in flight must be renewed first, else a claim could take them over
@@ -111,7 +116,7 @@ func (r *Runner) Run(ctx context.Context) error {
 			renewal = true
 		default:
 		}
-		if renewal && len(free) > 0 {
+		if renewal && len(open) > 0 {
 			if err := r.o.Store.RenewLeases(ctx); err != nil {
 				if ctx.Err() == nil {
 					r.o.Logger.Error("leases could not be renewed", "error", err)
@@ -121,15 +126,21 @@ func (r *Runner) Run(ctx context.Context) error {
 			}
 		}
 		renewal = false
-		if idle := r.o.Workers - len(free); idle > 0 {
+		idle := min(cap(asking)-len(asking), cap(open)-len(open))
+		if idle > 0 {
 			all, err := r.o.Store.Claim(ctx, min(idle, claimTogether))
 			switch {
 			case err == nil:
 				for _, work := range all {
-					free <- struct{}{}
+					asking <- struct{}{}
+					open <- struct{}{}
 					workers.Go(func() {
-						defer func() { <-free; signal(r.done) }()
-						r.work(requests, writing, work)
+						write := r.work(requests, work)
+						<-asking
+						signal(r.done)
+						write(writing)
+						<-open
+						signal(r.done)
 					})
 				}
 				continue
@@ -139,7 +150,7 @@ func (r *Runner) Run(ctx context.Context) error {
 				continue
 			}
 		}
-		renewal = r.sleep(ctx, renewing.Chan(), len(free))
+		renewal = r.sleep(ctx, renewing.Chan(), idle > 0)
 	}
 
 	grace := r.o.Clock.AfterFunc(r.o.Grace, func() { cut(errShutdown) })
@@ -154,16 +165,16 @@ func (r *Runner) Run(ctx context.Context) error {
 func (r *Runner) RunOnce(ctx context.Context) error {
 	all, err := r.o.Store.Claim(ctx, 1)
 	for _, work := range all {
-		r.work(ctx, ctx, work)
+		r.work(ctx, work)(ctx)
 	}
 	return err
 }
 
 // sleep waits until something can have changed: a job was written, one becomes due, a worker became free, or the poll.
 // It reports whether it is time to renew leases.
-func (r *Runner) sleep(ctx context.Context, renewing <-chan time.Time, inFlight int) (renewal bool) {
+func (r *Runner) sleep(ctx context.Context, renewing <-chan time.Time, idle bool) (renewal bool) {
 	var due <-chan time.Time
-	if inFlight < r.o.Workers {
+	if idle {
 		wait := pollEvery
 		if next, err := r.o.Store.NextDue(ctx); err == nil {
 			wait = min(wait, max(next.Sub(r.o.Store.Now()), time.Millisecond))
@@ -184,12 +195,13 @@ func (r *Runner) sleep(ctx context.Context, renewing <-chan time.Time, inFlight 
 	return false
 }
 
-// work does what a claimed job asks for and writes its result down. A panic is a result too.
-func (r *Runner) work(ctx, writing context.Context, work db.Work) {
+// work asks LINE what a claimed job wants of it, and returns what writes the result down. A panic is a result too.
+func (r *Runner) work(ctx context.Context, work db.Work) (write func(context.Context)) {
 	if event := work.Event; event != nil {
 		result := ask(ctx, r.o.LINE, event, r.o.Logger)
-		r.finish(writing, func(ctx context.Context) error { return r.o.Store.FinishEvent(ctx, event, result) }, "event", event.ID)
-		return
+		return func(ctx context.Context) {
+			r.finish(ctx, func(ctx context.Context) error { return r.o.Store.FinishEvent(ctx, event, result) }, "event", event.ID)
+		}
 	}
 	try := work.Try
 	result := func() (res db.Result) {
@@ -201,7 +213,9 @@ func (r *Runner) work(ctx, writing context.Context, work db.Work) {
 		}()
 		return push(ctx, r.o.LINE, try)
 	}()
-	r.finish(writing, func(ctx context.Context) error { return r.o.Store.FinishTry(ctx, try, result) }, "delivery", try.DeliveryID)
+	return func(ctx context.Context) {
+		r.finish(ctx, func(ctx context.Context) error { return r.o.Store.FinishTry(ctx, try, result) }, "delivery", try.DeliveryID)
+	}
 }
 
 // finish writes a result down, again and again with a growing wait while the database cannot take it: the answer is
