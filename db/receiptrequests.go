@@ -2,6 +2,8 @@ package db
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -16,14 +18,25 @@ type ReceiptRequestPlan struct {
 	Asked   []AskedTeacher // who would get a message, in the order of the receipts
 	Cannot  []UnaskedTeacher
 	Live    int         // who has one on its way: they are not asked a second time
-	NewID   int64       // the newest request for the publication, 0 if there is none: what ReceiptRequestInput wants back
+	NewID   int64       // the newest request for the publication, 0 if there is none
 	Refusal roster.Code // why nobody is asked; empty if there is no reason
+}
+
+// Digest tells a plan from one that asks other people, or that was made before other requests.
+func (p ReceiptRequestPlan) Digest() string {
+	h := sha256.New()
+	fmt.Fprint(h, p.NewID)
+	for _, a := range p.Asked {
+		fmt.Fprint(h, " ", a.Teacher.ID)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // AskedTeacher is who would be asked.
 type AskedTeacher struct {
 	Teacher roster.Teacher
-	LastAt  time.Time // when they were last sent a request for this publication; zero if never
+	LastAt  time.Time        // when they were last sent a request for this publication, or may have been; zero if never
+	Arrived roster.Certainty // whether that one arrived; empty if there was none
 }
 
 // UnaskedTeacher is who has not confirmed and cannot be asked.
@@ -59,19 +72,16 @@ func (s *Store) planReceiptRequests(t *tx, publicationID int64) (ReceiptRequestP
 		return plan, err
 	}
 	for _, l := range lines {
-		if l.Shifts == 0 || l.State == roster.ReceiptConfirmed || l.Earlier != nil {
+		if l.Shifts == 0 || l.State == roster.ReceiptConfirmed || l.Earlier != nil || !l.Teacher.Active() {
 			continue
 		}
 		if code := roster.CannotTell(l.Teacher, roster.ReceiptRequest); code != "" {
 			plan.Cannot = append(plan.Cannot, UnaskedTeacher{l.Teacher, code})
 			continue
 		}
-		var live bool
-		a := AskedTeacher{Teacher: l.Teacher}
-		err := t.row(`SELECT coalesce(max(state IN ('pending', 'queued', 'processing')), 0), max(CASE WHEN state = 'sent' THEN finished_at END)
-			FROM deliveries WHERE asked_id = ? AND line_id = ?`, p.ID, l.Teacher.LINEUserID).Scan(&live, scanInstant(&a.LastAt))
+		a, live, err := t.asked(p.ID, l.Teacher)
 		if err != nil {
-			return plan, fmt.Errorf("earlier requests to teacher %d: %w", l.Teacher.ID, err)
+			return plan, err
 		}
 		if live {
 			plan.Live++
@@ -82,17 +92,34 @@ func (s *Store) planReceiptRequests(t *tx, publicationID int64) (ReceiptRequestP
 	return plan, nil
 }
 
+// asked reads what a teacher was sent to make them confirm a publication, as the LINE user they are linked to now, and
+// whether some of it is on its way.
+func (t *tx) asked(publicationID int64, v roster.Teacher) (a AskedTeacher, live bool, err error) {
+	a.Teacher = v
+	var sentAt, triedAt time.Time
+	err = t.row(`SELECT coalesce(max(d.state IN ('pending', 'queued', 'processing')), 0), max(CASE WHEN d.state = 'sent' THEN d.finished_at END),
+		max(CASE WHEN d.state <> 'sent' AND `+mayHaveArrived+` THEN (SELECT max(a.started_at) FROM attempts a WHERE a.delivery_id = d.id) END)
+		FROM deliveries d WHERE d.asked_id = ? AND d.line_id = ?`, publicationID, v.LINEUserID).Scan(&live, scanInstant(&sentAt), scanInstant(&triedAt))
+	switch {
+	case triedAt.After(sentAt):
+		a.LastAt, a.Arrived = triedAt, roster.Maybe
+	case !sentAt.IsZero():
+		a.LastAt, a.Arrived = sentAt, roster.Sure
+	}
+	return a, live, wrap(err, "earlier requests to teacher %d", v.ID)
+}
+
 // ReceiptRequestInput says which confirmations an admin asks for.
 type ReceiptRequestInput struct {
 	PublicationID int64
 	AdminID       int64
-	NewID         int64 // of the plan that was shown
-	People        int   // whom that plan would have asked
+	Shown         string // the digest of the plan that the admin was shown and agreed to
 }
 
 // RequestReceipts asks everybody who has still to confirm a publication to do so: one message each. It returns how many
 // it asks. Beside failures the error is ErrNotFound; a *NotWantedError when nobody can confirm the publication any more;
-// or ErrEdited when a request was made, or other people are to be asked, since the page was shown; then nobody is asked.
+// or ErrEdited when a request was made, or other people are to be asked, since the page was shown, or nobody is; then
+// nobody is asked.
 func (s *Store) RequestReceipts(ctx context.Context, in ReceiptRequestInput) (int, error) {
 	n := 0
 	err := s.inTx(ctx, func(t *tx) error {
@@ -102,7 +129,7 @@ func (s *Store) RequestReceipts(ctx context.Context, in ReceiptRequestInput) (in
 			return err
 		case plan.Refusal != "":
 			return &NotWantedError{plan.Refusal}
-		case plan.NewID != in.NewID || len(plan.Asked) != in.People:
+		case plan.Digest() != in.Shown || len(plan.Asked) == 0:
 			return ErrEdited
 		}
 		for _, a := range plan.Asked {
@@ -147,6 +174,14 @@ func (s *Store) checkReceiptRequest(t *tx, d roster.Delivery) (roster.Code, erro
 	if code, err := s.confirmable(t, p); err != nil || code != "" {
 		return code, err
 	}
+	var newer bool
+	err = t.row(`SELECT EXISTS (SELECT 1 FROM deliveries WHERE asked_id = ? AND line_id = ? AND id > ? AND state <> 'canceled')`, p.ID, d.LINEID, d.ID).Scan(&newer)
+	if err != nil {
+		return "", fmt.Errorf("newer requests than delivery %d: %w", d.ID, err)
+	}
+	if newer {
+		return roster.CodeSuperseded, nil
+	}
 	_, confirmed, err := t.receiptNow(p, d.TeacherID)
 	if err != nil || confirmed {
 		return roster.CodeNoLongerNeeded, err
@@ -161,13 +196,18 @@ func (s *Store) checkReceiptRequest(t *tx, d roster.Delivery) (roster.Code, erro
 	return linkCode(v, d.LINEID), nil
 }
 
-// receiptNow reads a teacher's receipt of a publication, and whether they confirmed what is so now.
+// receiptNow reads a teacher's receipt of a publication, and whether they confirmed what is so now, in this version or an
+// earlier one.
 func (t *tx) receiptNow(p roster.Publication, teacherID int64) (r roster.Receipt, confirmed bool, err error) {
-	if r, err = receipt(t.ctx, t, p.ID, teacherID); err != nil || r.ConfirmedAt.IsZero() {
+	if r, err = receipt(t.ctx, t, p.ID, teacherID); err != nil {
 		return r, false, err
 	}
 	own, err := ownPart(t.ctx, t, p.GroupID, p.Month, teacherID)
-	return r, r.Confirmed(own), err
+	if err != nil || !r.ConfirmedAt.IsZero() {
+		return r, r.Confirmed(own), err
+	}
+	earlier, err := confirmation(t.ctx, t, p, p.Number-1, teacherID, own)
+	return r, earlier != nil && len(earlier.Changes) == 0, err
 }
 
 // freezeReceiptRequest builds the message of a receipt request that was just checked.

@@ -3,6 +3,7 @@ package db_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"shiftpost/db"
 	"shiftpost/db/dbtest"
@@ -18,7 +19,7 @@ func askPlan(t *testing.T, s *dbtest.School, p db.Published) db.ReceiptRequestPl
 // ask asks for confirmations as a plan says.
 func ask(t *testing.T, s *dbtest.School, p db.Published, plan db.ReceiptRequestPlan) (int, error) {
 	t.Helper()
-	return s.Store.RequestReceipts(t.Context(), db.ReceiptRequestInput{PublicationID: p.PublicationID, AdminID: s.Admin.ID, NewID: plan.NewID, People: len(plan.Asked)})
+	return s.Store.RequestReceipts(t.Context(), db.ReceiptRequestInput{PublicationID: p.PublicationID, AdminID: s.Admin.ID, Shown: plan.Digest()})
 }
 
 // wantAsked compares whom a plan asks, by the index of the teacher.
@@ -61,6 +62,16 @@ func TestWhoHasStillToConfirmIsAskedAndNobodyTwiceAtATime(t *testing.T) {
 	if n, err := ask(t, s, p, plan); n != 0 || !errors.Is(err, db.ErrEdited) {
 		t.Errorf("an old plan asked %d, %v", n, err)
 	}
+	// So is that another one is asked instead.
+	if err := s.Store.LinkTeacher(t.Context(), s.Teachers[2].ID, dbtest.LINEUserID(3)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := ask(t, s, p, plan); n != 0 || !errors.Is(err, db.ErrEdited) {
+		t.Errorf("a plan for as many others asked %d, %v", n, err)
+	}
+	if err := s.Store.UnlinkTeacher(t.Context(), s.Teachers[2].ID); err != nil {
+		t.Fatal(err)
+	}
 	plan = askPlan(t, s, p)
 	wantAsked(t, s, plan, 1)
 	if n, err := ask(t, s, p, plan); n != 1 || err != nil {
@@ -95,6 +106,9 @@ func TestWhoNeedNotConfirmIsNotAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantAsked(t, s, askPlan(t, s, second))
+	if n, err := ask(t, s, second, askPlan(t, s, second)); n != 0 || !errors.Is(err, db.ErrEdited) {
+		t.Errorf("with nobody to ask it asked %d, %v", n, err)
+	}
 	if plan := askPlan(t, s, first); plan.Refusal != roster.CodeSuperseded {
 		t.Errorf("of an older version the plan is %+v", plan)
 	}
@@ -112,6 +126,55 @@ func TestWhoNeedNotConfirmIsNotAsked(t *testing.T) {
 	}
 }
 
+// answer finishes the try that is due.
+func answer(t *testing.T, s *dbtest.School, r db.Result) {
+	t.Helper()
+	try := dbtest.Must(dbtest.ClaimTry(t.Context(), s.Store))(t)
+	if err := s.Store.FinishTry(t.Context(), try, r); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAskingAgainSaysThatAnEarlierRequestMayHaveArrived(t *testing.T) {
+	t.Parallel()
+	s := dbtest.NewSchool(t)
+	s.Confirm(t, 0, 20, "17:00-21:30")
+	p := s.Publish(t)
+	answer(t, s, db.Result{Outcome: roster.Accepted})
+	dbtest.Must(ask(t, s, p, askPlan(t, s, p)))(t)
+	var last time.Time
+	for range roster.MaxLadderTries {
+		last = s.Store.Now()
+		answer(t, s, db.Result{Outcome: roster.Unknown, Code: roster.CodeTimeout})
+		s.Clock.Advance(time.Hour)
+	}
+	if a := askPlan(t, s, p).Asked[0]; a.Arrived != roster.Maybe || !a.LastAt.Equal(last) {
+		t.Errorf("the plan says %+v", a)
+	}
+	dbtest.Must(ask(t, s, p, askPlan(t, s, p)))(t)
+	s.Clock.Advance(time.Minute)
+	answer(t, s, db.Result{Outcome: roster.Accepted})
+	if a := askPlan(t, s, p).Asked[0]; a.Arrived != roster.Sure || !a.LastAt.Equal(s.Store.Now()) {
+		t.Errorf("after it was sent the plan says %+v", a)
+	}
+}
+
+func TestARequestToConfirmWhatAnEarlierConfirmationCoversAgainIsNotSent(t *testing.T) {
+	t.Parallel()
+	s := dbtest.NewSchool(t)
+	x := s.Confirm(t, 0, 20, "17:00-21:30")
+	confirmShown(t, s, s.Publish(t), 0)
+	answer(t, s, db.Result{Outcome: roster.Accepted})
+	x = dbtest.Must(s.Store.ChangeShift(t.Context(), x.ID, x.EditNumber, s.Edit(t, 0, 20, "18:00-21:30")))(t)
+	p := s.Publish(t)
+	answer(t, s, db.Result{Outcome: roster.Accepted})
+	dbtest.Must(ask(t, s, p, askPlan(t, s, p)))(t)
+	dbtest.Must(s.Store.ChangeShift(t.Context(), x.ID, x.EditNumber, s.Edit(t, 0, 20, "17:00-21:30")))(t)
+	if try := dbtest.Must(dbtest.ClaimTry(t.Context(), s.Store))(t); try != nil {
+		t.Errorf("it is sent: %+v", try)
+	}
+}
+
 func TestARequestToConfirmThatIsNoLongerTrueIsNotSent(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -125,6 +188,11 @@ func TestARequestToConfirmThatIsNoLongerTrueIsNotSent(t *testing.T) {
 			confirmShown(t, s, p, 0)
 			s.Confirm(t, 0, 25, "17:00-21:30")
 		}, ""},
+		{"a newer request is made after it failed", func(t *testing.T, s *dbtest.School, p db.Published) {
+			answer(t, s, db.Result{Outcome: roster.Accepted}) // the announcement
+			answer(t, s, db.Result{Outcome: roster.Refused, Code: "HTTP_400", Status: 400})
+			dbtest.Must(ask(t, s, p, askPlan(t, s, p)))(t)
+		}, roster.CodeSuperseded},
 		{"a newer version is published", func(t *testing.T, s *dbtest.School, _ db.Published) {
 			s.Confirm(t, 0, 25, "17:00-21:30")
 			s.Publish(t)
@@ -165,6 +233,12 @@ func TestARequestToConfirmThatIsNoLongerTrueIsNotSent(t *testing.T) {
 		}
 		id := dbtest.Must(s.Store.ReceiptRequests(t.Context(), p.PublicationID))(t)[0].ID
 		c.then(t, s, p)
+		if d := dbtest.Must(s.Store.Delivery(t.Context(), id))(t); d.State == roster.Failed {
+			if d.Unwanted != c.want {
+				t.Errorf("%s: a retry is refused for %q, want %q", c.name, d.Unwanted, c.want)
+			}
+			continue
+		}
 		for {
 			if _, err := dbtest.ClaimTry(t.Context(), s.Store); err != nil {
 				break

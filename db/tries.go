@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -72,31 +73,36 @@ func (s *Store) Claim(ctx context.Context, most int) ([]Work, error) {
 		}
 		return err
 	})
-	switch {
-	case err == nil:
-		return all, nil
-	case errors.Is(err, queue.ErrNone):
-		return nil, err
-	case most > 1:
-		return s.Claim(ctx, 1) // what ails one must not keep those before it back
+	if err != nil && !errors.Is(err, queue.ErrNone) {
+		err = fmt.Errorf("claim jobs: %w", err)
 	}
-	return nil, fmt.Errorf("claim job: %w", err)
+	return all, err
 }
 
-// begin prepares what a claimed job asks for; the work is empty when that is nothing now.
+// begin prepares what a claimed job asks for; the work is empty when that is nothing now. Held are the kinds of jobs
+// that wait for a hold. What is wrong with one job must not keep those behind it waiting: it becomes a dead letter, or
+// its subject spends a try.
 func (s *Store) begin(t *tx, job queue.Job, held []string) (work Work, err error) {
-	if job.Kind == JobWebhookEvent {
+	switch job.Kind {
+	case JobWebhookEvent:
 		work.Event, err = s.beginEvent(t, job)
-	} else {
+	case JobPublication, JobNotice:
 		work.Try, err = s.beginTry(t, job, held)
+	default:
+		s.log.Error("job of an unknown kind", "kind", job.Kind, "subject", job.SubjectID)
+		err = queue.Bury(t.ctx, t, t.now, job.ID, s.boot)
 	}
 	return work, err
 }
 
 // beginTry opens an attempt for the delivery of a claimed job if it is still wanted. The try is nil when there is
-// nothing to send now. Held are the kinds of jobs that wait for a hold.
+// nothing to send now.
 func (s *Store) beginTry(t *tx, job queue.Job, held []string) (*Try, error) {
 	d, err := one(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE id = ?`, job.SubjectID)
+	if errors.Is(err, ErrNotFound) {
+		s.log.Error("job without a delivery", "kind", job.Kind, "delivery", job.SubjectID)
+		return nil, queue.Bury(t.ctx, t, t.now, job.ID, s.boot)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("delivery %d: %w", job.SubjectID, err)
 	}
@@ -112,7 +118,28 @@ func (s *Store) beginTry(t *tx, job queue.Job, held []string) (*Try, error) {
 			return nil, s.afterNotice(t, d)
 		}
 	}
-	return s.openAttempt(t, d, job)
+	var try *Try
+	failure, err := t.within(func() error {
+		return recovered(func() (err error) {
+			try, err = s.openAttempt(t, d, job)
+			return err
+		})
+	})
+	if err != nil || failure == nil {
+		return try, err
+	}
+	s.log.Error("a try could not be begun", "delivery", d.ID, "error", failure)
+	return nil, s.spendTry(t, d, job)
+}
+
+// recovered makes an error of a panic.
+func recovered(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f()
 }
 
 // openAttempt opens an attempt for a claimed delivery, or ends the job when there is nothing to send.
@@ -152,8 +179,7 @@ func (s *Store) openAttempt(t *tx, d roster.Delivery, job queue.Job) (*Try, erro
 	}
 	if d.FirstTryAt.IsZero() {
 		if err := s.freeze(t, &d, st); err != nil {
-			s.log.Error("message could not be built", "delivery", d.ID, "error", err)
-			return nil, s.spendTry(t, d, job)
+			return nil, err
 		}
 	} else if err := t.reopenTold(d); err != nil {
 		return nil, err
@@ -176,12 +202,7 @@ func (s *Store) openAttempt(t *tx, d roster.Delivery, job queue.Job) (*Try, erro
 
 // freeze builds the message of a delivery: its recipient and bytes stay the same in every later try. A notice about a
 // shift says what its check went by.
-func (s *Store) freeze(t *tx, d *roster.Delivery, st roster.Standing) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
+func (s *Store) freeze(t *tx, d *roster.Delivery, st roster.Standing) error {
 	switch {
 	case d.Kind.AboutShift():
 		return s.freezeNotice(t, d, st)
@@ -222,9 +243,7 @@ func (s *Store) freeze(t *tx, d *roster.Delivery, st roster.Standing) (err error
 	return wrap(err, "note the recipient of delivery %d", d.ID)
 }
 
-// spendTry counts a try that ended before any request could be made. It gives the job back first, which fails unless
-// the claim still stands: what went wrong may have ended the transaction (https://www.sqlite.org/lang_transaction.html,
-// section 3.1), and the rest would then be written on its own.
+// spendTry counts a try that ended before any request could be made.
 func (s *Store) spendTry(t *tx, d roster.Delivery, job queue.Job) error {
 	tries := d.LadderTries + 1
 	if tries >= roster.MaxLadderTries {
@@ -338,12 +357,18 @@ func (s *Store) FinishTry(ctx context.Context, try *Try, r Result) error {
 }
 
 // afterNotice compares again what the person of a notice about a shift was told, after a try of it was closed or it
-// ended.
+// ended. When that cannot be done, what came of the notice is kept all the same, and the sweep compares.
 func (s *Store) afterNotice(t *tx, d roster.Delivery) error {
 	if !d.Kind.AboutShift() {
 		return nil
 	}
-	return s.settlePerson(t, d.ShiftID, d.LINEID)
+	failure, err := t.within(func() error {
+		return recovered(func() error { return s.settlePerson(t, d.ShiftID, d.LINEID) })
+	})
+	if failure != nil && err == nil {
+		s.log.Error("what a person was told could not be compared", "delivery", d.ID, "error", failure)
+	}
+	return err
 }
 
 // move says where a delivery goes from processing.

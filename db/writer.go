@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -177,14 +177,17 @@ func (t *tx) alone(w *write) (failed, lost error) {
 
 // guarded calls the function of a write. A panic is kept, with where it came from, and goes on where the write was
 // asked for.
-func (w *write) guarded(t *tx) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-			w.panicked = err
-		}
-	}()
-	return w.f(t)
+func (w *write) guarded(t *tx) error {
+	returned := false
+	err := recovered(func() (err error) {
+		err = w.f(t)
+		returned = true
+		return err
+	})
+	if !returned {
+		w.panicked = err
+	}
+	return err
 }
 
 // parameter is a parameter of a statement.
@@ -220,11 +223,14 @@ func (t *tx) stmt(query string) *sql.Stmt {
 	if v, ok := t.s.writer.prepared.Load(query); ok {
 		return t.StmtContext(t.ctx, v.(*sql.Stmt))
 	}
-	if strings.HasPrefix(query, "SELECT") || strings.HasPrefix(query, "INSERT") || strings.HasPrefix(query, "UPDATE") || strings.HasPrefix(query, "DELETE") {
+	if verb, _, _ := strings.Cut(query, " "); slices.Contains(preparable, verb) {
 		t.cold = append(t.cold, query)
 	}
 	return nil
 }
+
+// preparable are the verbs of the statements that are run again and again.
+var preparable = []string{"SELECT", "INSERT", "UPDATE", "DELETE", "SAVEPOINT", "ROLLBACK", "RELEASE"}
 
 // ExecContext runs a statement.
 func (t *tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {

@@ -152,7 +152,7 @@ func TestDeliveriesAreListedAndNarrowed(t *testing.T) {
 	s.Publish(t)
 	s.finish(fault)
 
-	s.get("/deliveries").contains("第1版", "LINEが宛先を受け付けませんでした（400）。", "1/8(金) 14:32", "第2版", "今日 14:32", "第3版", "次は 14:34:", "新しい版の配信があるため、再送できません。", "待ち</span> <strong>1</strong>", `hx-trigger="every 5s"`).
+	s.get("/deliveries").contains("第1版", "LINEが宛先を受け付けませんでした（400）。", "1/8(金) 14:32", "第2版", "今日 14:32", "第3版", "次は 14:34:", "新しい配信があるため、再送できません。", "待ち</span> <strong>1</strong>", `hx-trigger="every 5s"`).
 		lacks("送信済</span> <strong>", "失敗</span> <strong>", "row-failed")
 	for query, want := range map[string][3]bool{
 		"":                        {true, true, true},

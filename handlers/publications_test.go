@@ -111,7 +111,7 @@ func TestPublishingFreezesTheMonthAndWakesTheRunner(t *testing.T) {
 	s.get(s.publishing(), s.byHTMX()...).contains("先に確かめること", "第1版の送信がまだ終わっていません。")
 	s.publish().wantRedirect("/deliveries/2")
 	s.get("/publications/1").contains("新しい版があります", `href="/publications/2"`)
-	s.get("/deliveries/1").contains("送るのを取りやめました", "新しい版を公開したため、不要になりました。")
+	s.get("/deliveries/1").contains("送るのを取りやめました", "新しい配信があるため、不要になりました。")
 	s.get("/groups/1/publications").contains("2027年1月", "第2版", "第1版", "2027年2月", "取りやめ").lacks("2026年12月")
 	s.get("/groups/1/publications?until=2026-12").contains("この期間に公開したものはありません。")
 	s.get("/groups/1/publications?until=2026-13").wantStatus(http.StatusNotFound)

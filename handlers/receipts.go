@@ -70,9 +70,9 @@ func (s *Site) receiptRequests(ctx context.Context, p roster.Publication) (views
 	if err != nil {
 		return v, err
 	}
-	v.Live, v.NewID, v.Refusal = plan.Live, plan.NewID, plan.Refusal
+	v.Live, v.Digest, v.Refusal = plan.Live, plan.Digest(), plan.Refusal
 	for _, a := range plan.Asked {
-		v.Asked = append(v.Asked, views.AskedTeacher{Name: a.Teacher.Name, LastAt: a.LastAt})
+		v.Asked = append(v.Asked, views.AskedTeacher{Name: a.Teacher.Name, LastAt: a.LastAt, Unsure: a.Arrived == roster.Maybe})
 	}
 	for _, u := range plan.Cannot {
 		v.Cannot = append(v.Cannot, views.UnaskedTeacher{Name: u.Teacher.Name, Code: u.Code})
@@ -117,7 +117,7 @@ func (s *Site) createReceiptRequests(c echo.Context) error {
 		return err
 	}
 	admin, _ := auth.Admin(f.ctx)
-	n, err := s.store.RequestReceipts(f.ctx, db.ReceiptRequestInput{PublicationID: publicationID, AdminID: admin.ID, NewID: f.id("new_id"), People: f.count("people")})
+	n, err := s.store.RequestReceipts(f.ctx, db.ReceiptRequestInput{PublicationID: publicationID, AdminID: admin.ID, Shown: f.text("shown")})
 	var unwanted *db.NotWantedError
 	switch {
 	case errors.Is(err, db.ErrEdited), errors.As(err, &unwanted):

@@ -57,6 +57,8 @@ func (s *Site) createRetry(c echo.Context) error {
 	case errors.Is(err, db.ErrNotFailed):
 		// Pressed twice, or by two admins: it is on its way, or has arrived.
 		s.flash(c, ui.Attention, text.T(f.ctx, "deliveries.done.not_failed"))
+	case errors.Is(err, db.ErrLive):
+		s.flash(c, ui.Attention, text.T(f.ctx, "deliveries.done.live"))
 	case errors.Is(err, db.ErrMayHaveArrived), errors.As(err, &unwanted):
 		v, err := s.delivery(c)
 		if err != nil {

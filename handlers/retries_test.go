@@ -184,7 +184,7 @@ func TestRetryThatIsNoLongerWantedIsRefusedWithItsReason(t *testing.T) {
 		story  func(*schoolSite, roster.Shift)
 		reason string
 	}{
-		{"a newer version", false, func(s *schoolSite, _ roster.Shift) { s.Confirm(s, 1, 13, "17-2130"); s.Publish(s) }, "新しい版の配信があるため、再送できません。"},
+		{"a newer version", false, func(s *schoolSite, _ roster.Shift) { s.Confirm(s, 1, 13, "17-2130"); s.Publish(s) }, "新しい配信があるため、再送できません。"},
 		{"another LINE group", false, func(s *schoolSite, _ roster.Shift) {
 			if err := s.Store.LinkGroup(s.Context(), s.Group.ID, dbtest.LINEGroupID(2), "別の連絡", 3); err != nil {
 				s.Fatal(err)

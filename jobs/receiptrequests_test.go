@@ -19,7 +19,7 @@ const (
 func (s *story) askAll(t testing.TB, publicationID int64) []roster.Delivery {
 	t.Helper()
 	plan := dbtest.Must(s.Store.PlanReceiptRequests(t.Context(), publicationID))(t)
-	dbtest.Must(s.Store.RequestReceipts(t.Context(), db.ReceiptRequestInput{PublicationID: publicationID, AdminID: s.Admin.ID, NewID: plan.NewID, People: len(plan.Asked)}))(t)
+	dbtest.Must(s.Store.RequestReceipts(t.Context(), db.ReceiptRequestInput{PublicationID: publicationID, AdminID: s.Admin.ID, Shown: plan.Digest()}))(t)
 	return dbtest.Must(s.Store.ReceiptRequests(t.Context(), publicationID))(t)
 }
 

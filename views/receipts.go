@@ -3,7 +3,6 @@ package views
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -30,7 +29,7 @@ type ReceiptRequests struct {
 	Asked       []AskedTeacher // who would get a message
 	Cannot      []UnaskedTeacher
 	Live        int         // who has one on its way
-	NewID       int64       // the newest request when the page was shown, 0 if there was none
+	Digest      string      // tells this plan from another
 	Refusal     roster.Code // why nobody is asked; empty if there is no reason
 	Changed     bool        // it is not what the admin was shown when they pressed
 	Quota       roster.Quota
@@ -40,7 +39,8 @@ type ReceiptRequests struct {
 // AskedTeacher is who would be asked to confirm.
 type AskedTeacher struct {
 	Name   string
-	LastAt time.Time // when they were last sent a request for this publication; zero if never
+	LastAt time.Time // when they were last sent a request for this publication, or may have been; zero if never
+	Unsure bool      // nobody knows whether that one arrived
 }
 
 // UnaskedTeacher is who has still to confirm and cannot be asked by LINE.
@@ -67,7 +67,7 @@ func ReceiptRequestQuestion(ctx context.Context, r ReceiptRequests) Question {
 	n := len(r.Asked)
 	q := Question{
 		Title: text.T(ctx, "receipts.request.nobody"), Action: ReceiptRequestsPath(r.Publication.ID), Working: text.T(ctx, "publications.resend.sending"),
-		Fields: []HiddenField{{"new_id", itoa(r.NewID)}, {"people", strconv.Itoa(n)}},
+		Fields: []HiddenField{{"shown", r.Digest}},
 		No:     text.T(ctx, "receipts.request.back"), Back: ReceiptsPath(r.Publication.ID),
 	}
 	if r.Changed {
@@ -81,21 +81,26 @@ func ReceiptRequestQuestion(ctx context.Context, r ReceiptRequests) Question {
 		q.Title, q.No = text.N(ctx, "receipts.request.title", n), text.T(ctx, "retries.no")
 		q.Yes = text.N(ctx, "receipts.request.yes", n, "Messages", text.N(ctx, "publications.messages", n))
 		var names []string
-		var again int
-		var last time.Time
+		var again, unsure int
+		var last, lastUnsure time.Time
 		for _, a := range r.Asked {
 			names = append(names, text.T(ctx, "publications.person", "Name", a.Name))
-			if !a.LastAt.IsZero() {
+			switch {
+			case a.Unsure:
+				unsure++
+				lastUnsure = later(lastUnsure, a.LastAt)
+			case !a.LastAt.IsZero():
 				again++
-			}
-			if a.LastAt.After(last) {
-				last = a.LastAt
+				last = later(last, a.LastAt)
 			}
 		}
 		q.Lead = []string{strings.Join(names, text.T(ctx, "deliveries.dot"))}
 		q.Facts = append(q.Facts, text.T(ctx, "receipts.request.what"))
 		if again > 0 {
 			q.Facts = append(q.Facts, text.N(ctx, "receipts.request.again", again, "Moment", text.Moment(ctx, last, r.Location)))
+		}
+		if unsure > 0 {
+			q.Facts = append(q.Facts, text.N(ctx, "receipts.request.unsure", unsure, "Moment", text.Moment(ctx, lastUnsure, r.Location)))
 		}
 		q.Facts = append(q.Facts, costFacts(ctx, r.Quota, n)...)
 	}
@@ -107,6 +112,13 @@ func ReceiptRequestQuestion(ctx context.Context, r ReceiptRequests) Question {
 	}
 	q.Facts = append(q.Facts, text.T(ctx, "receipts.request.left_out"))
 	return q
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // ReceiptsPath is the address of the receipts of a publication.

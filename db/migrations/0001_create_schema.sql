@@ -141,13 +141,12 @@ CREATE INDEX publication_pages_sha256 ON publication_pages (sha256);
 
 CREATE TABLE deliveries (
     id               INTEGER PRIMARY KEY,
-    kind             TEXT NOT NULL CHECK (kind IN ('shift_publication', 'shift_reminder', 'shift_correction', 'shift_cancellation', 'publication_change', 'receipt_request')),
+    kind             TEXT NOT NULL CHECK (kind IN ('shift_publication', 'shift_reminder', 'shift_correction', 'shift_cancellation', 'publication_change')),
     state            TEXT NOT NULL CHECK (state IN ('pending', 'queued', 'processing', 'sent', 'failed', 'canceled')),
     code             TEXT NOT NULL DEFAULT '',
     retry_key        TEXT NOT NULL,
     group_id         INTEGER REFERENCES groups (id),
     publication_id   INTEGER REFERENCES publications (id),
-    asked_id         INTEGER REFERENCES publications (id), -- whose confirmation a receipt request asks for
     teacher_id       INTEGER REFERENCES teachers (id),
     shift_id         INTEGER REFERENCES shifts (id),
     shift_version    INTEGER,
@@ -171,9 +170,6 @@ CREATE TABLE deliveries (
     CHECK (CASE WHEN kind = 'shift_publication'
                 THEN publication_id IS NOT NULL AND group_id IS NOT NULL AND teacher_id IS NULL AND shift_id IS NULL AND deadline_at IS NULL
                 ELSE teacher_id IS NOT NULL AND (line_id <> '' OR state = 'canceled') AND publication_id IS NULL AND group_id IS NULL END),
-    CHECK (CASE WHEN kind = 'receipt_request'
-                THEN asked_id IS NOT NULL AND line_id <> '' AND shift_id IS NULL AND deadline_at IS NULL
-                ELSE asked_id IS NULL END),
     CHECK ((body IS NULL) = (first_try_at IS NULL)),
     CHECK (body IS NULL OR line_id <> ''),
     CHECK ((state = 'processing') = (attempt_id IS NOT NULL)),
@@ -194,10 +190,6 @@ CREATE UNIQUE INDEX deliveries_standing ON deliveries (kind, shift_id, shift_ver
 -- At most one notice is live per shift and person.
 CREATE UNIQUE INDEX deliveries_live ON deliveries (shift_id, line_id)
     WHERE shift_id IS NOT NULL AND state IN ('pending', 'queued', 'processing');
-
--- At most one receipt request is live per publication and person.
-CREATE UNIQUE INDEX deliveries_asked ON deliveries (asked_id, line_id)
-    WHERE asked_id IS NOT NULL AND state IN ('pending', 'queued', 'processing');
 
 -- The moves of roster.Moves, once more where no code can pass them by.
 -- +goose StatementBegin
