@@ -214,10 +214,66 @@ func button(label, uri string) *messaging_api.FlexButton {
 	return &messaging_api.FlexButton{Style: messaging_api.FlexButtonSTYLE_PRIMARY, Color: colorButton, Action: &messaging_api.UriAction{Label: label, Uri: uri}}
 }
 
-// encode writes the request's bytes. Its own struct, not the SDK's, because that one adds fields as null.
+// encode writes the request's bytes. Its own structs, not the SDK's, because those add fields as null.
 func encode(to, alt string, bubble *messaging_api.FlexBubble) ([]byte, error) {
+	type flex struct {
+		Type     string `json:"type"`
+		AltText  string `json:"altText"`
+		Contents any    `json:"contents"`
+	}
 	return json.Marshal(struct {
-		To       string                           `json:"to"`
-		Messages []messaging_api.MessageInterface `json:"messages"`
-	}{to, []messaging_api.MessageInterface{&messaging_api.FlexMessage{AltText: alt, Contents: bubble}}})
+		To       string `json:"to"`
+		Messages []flex `json:"messages"`
+	}{to, []flex{{"flex", alt, plain(bubble)}}})
+}
+
+// plain returns what the SDK's MarshalJSON makes of a part of a message, to be encoded at one go. Their own methods
+// encode what is inside again at each level, which took a fifth of the time of sending a reminder.
+func plain(part any) any {
+	switch part := part.(type) {
+	case *messaging_api.FlexBubble:
+		return struct {
+			Type   string `json:"type"`
+			Header any    `json:"header,omitempty"`
+			Body   any    `json:"body"`
+			Footer any    `json:"footer"`
+		}{"bubble", plain(part.Header), plain(part.Body), plain(part.Footer)}
+	case *messaging_api.FlexBox:
+		type box messaging_api.FlexBox
+		contents := make([]any, len(part.Contents))
+		for i, c := range part.Contents {
+			contents[i] = plain(c)
+		}
+		return struct {
+			Type string `json:"type"`
+			*box
+			Contents []any `json:"contents"`
+		}{"box", (*box)(part), contents}
+	case *messaging_api.FlexText:
+		type text messaging_api.FlexText
+		return struct {
+			Type string `json:"type"`
+			*text
+		}{"text", (*text)(part)}
+	case *messaging_api.FlexSeparator:
+		type separator messaging_api.FlexSeparator
+		return struct {
+			Type string `json:"type"`
+			*separator
+		}{"separator", (*separator)(part)}
+	case *messaging_api.FlexButton:
+		type button messaging_api.FlexButton
+		return struct {
+			Type string `json:"type"`
+			*button
+			Action any `json:"action"`
+		}{"button", (*button)(part), plain(part.Action)}
+	case *messaging_api.UriAction:
+		type action messaging_api.UriAction
+		return struct {
+			Type string `json:"type"`
+			*action
+		}{"uri", (*action)(part)}
+	}
+	return part
 }
