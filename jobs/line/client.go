@@ -35,7 +35,7 @@ const maxAnswer = 1 << 20
 type Options struct {
 	BaseURL    string          // without a trailing slash; DefaultBaseURL if empty
 	Token      string          // channel access token
-	HTTPClient *http.Client    // its transport is used, its timeout and redirect policy are not; http.DefaultTransport if nil
+	HTTPClient *http.Client    // its transport is used, its timeout and redirect policy are not; one of its own if nil
 	Timeout    time.Duration   // of one request; DefaultTimeout if zero
 	Clock      clockwork.Clock // judges the life of ID tokens; the real clock if nil
 }
@@ -67,8 +67,21 @@ func NewClient(o Options) *Client {
 	}
 	if o.HTTPClient != nil {
 		c.http.Transport = o.HTTPClient.Transport
+	} else {
+		c.http.Transport = newTransport()
 	}
 	return c
+}
+
+// keptConnections is how many idle connections to LINE are kept: as many requests may be under way at a time without
+// one of them having to connect anew.
+const keptConnections = 64
+
+// newTransport is the default one, but keeps more than two idle connections to a host.
+func newTransport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = keptConnections
+	return t
 }
 
 // answer is what came back over HTTP, whatever it means.

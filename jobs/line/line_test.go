@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -380,5 +383,47 @@ func TestAWebhookIsReadOnlyIfItsSignatureFits(t *testing.T) {
 	}
 	if _, err := line.ParseWebhook(secret, linesim.Sign(secret, []byte("{")), []byte("{")); !errors.Is(err, line.ErrWebhookBody) {
 		t.Errorf("signed rubbish: %v", err)
+	}
+}
+
+func TestManyRequestsAtATimeKeepTheirConnectionsForTheNextOnes(t *testing.T) {
+	t.Parallel()
+	const together, rounds = 16, 4
+	s := linesim.Start(t, linesim.Options{Clock: clockwork.NewFakeClockAt(noon)})
+	arrived := make(chan struct{}, together)
+	var leave atomic.Pointer[chan struct{}]
+	var connected atomic.Int64
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		<-*leave.Load()
+		s.ServeHTTP(w, r)
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connected.Add(1)
+		}
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	c := line.NewClient(line.Options{BaseURL: server.URL, Token: s.Channel().AccessToken})
+	for range rounds {
+		all := make(chan struct{})
+		leave.Store(&all)
+		var wait sync.WaitGroup
+		for range together {
+			wait.Go(func() {
+				if _, err := c.BotInfo(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		for range together {
+			<-arrived
+		}
+		close(all)
+		wait.Wait()
+	}
+	if n := connected.Load(); n != together {
+		t.Errorf("%d times %d requests took %d connections", rounds, together, n)
 	}
 }
