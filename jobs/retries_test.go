@@ -54,6 +54,28 @@ func TestARetryWithinADayUsesTheSameKeySoThatNothingArrivesTwice(t *testing.T) {
 	}
 }
 
+func TestAnAdminsRetryBeginsANewLadder(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	id := s.exhaust(t, false)
+	s.fault(t, linesim.Fault{Kind: linesim.FaultStatus, Status: 500})
+	if err := s.Store.RetryDelivery(t.Context(), id, s.Admin.ID, false); err != nil {
+		t.Fatal(err)
+	}
+	for i, wait := range []time.Duration{2, 4, 8, 16, 32} {
+		s.step(t)
+		d := s.delivery(t, id)
+		if want := s.Store.Now().Add(wait * time.Minute); d.State != roster.Queued || d.Ladder != 2 || d.LadderTries != i+1 || !d.NextAttemptAt.Equal(want) {
+			t.Fatalf("after try %d of ladder %d the delivery is %s until %s, want queued until %s", d.LadderTries, d.Ladder, d.State, d.NextAttemptAt, want)
+		}
+		s.Clock.Advance(wait * time.Minute)
+	}
+	s.step(t)
+	if d := s.delivery(t, id); d.State != roster.Failed || !d.Dead || len(d.Attempts) != 12 {
+		t.Errorf("after two ladders the delivery is %s, a dead letter: %v, after %d tries", d.State, d.Dead, len(d.Attempts))
+	}
+}
+
 func TestARetryAfterTheKeysEndAsksFirstIfAnEarlierTryMayHaveArrived(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)

@@ -29,13 +29,13 @@ type story struct {
 	runner *jobs.Runner
 }
 
-func newStory(t testing.TB) *story {
+func newStory(t testing.TB, options ...func(*db.Options)) *story {
 	t.Helper()
 	composer, err := jobs.NewComposer("https://liff.line.me", "1234567890-AbcdEfgh", dbtest.Tokyo)
 	if err != nil {
 		t.Fatal(err)
 	}
-	school := dbtest.NewSchool(t, func(o *db.Options) { o.Compose = composer })
+	school := dbtest.NewSchool(t, append([]func(*db.Options){func(o *db.Options) { o.Compose = composer }}, options...)...)
 	sim := linesim.Start(t, linesim.Options{Clock: school.Clock, Logger: quiet()})
 	var members []string
 	for n := range 14 {
@@ -192,6 +192,108 @@ func TestTriesFollowAfter2_4_8_16And32MinutesAndThenADeadLetterRemains(t *testin
 		t.Error("a dead letter ran again by itself")
 	}
 	s.sim.Assert(t)
+}
+
+func TestLINEsWordsAreKeptWithARefusal(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.fault(t, linesim.Fault{Kind: linesim.FaultStatus, Status: 400, Message: "Failed to send messages", Count: 1})
+	id := s.publishOne(t)
+	s.step(t)
+	if d := s.delivery(t, id); d.Code != "HTTP_400" || d.Attempts[0].Message != "Failed to send messages" || d.Attempts[0].Status != 400 {
+		t.Errorf("the delivery is %s; of its try this is kept: %+v", d.Code, d.Attempts[0])
+	}
+}
+
+// panicking is a client that panics instead of asking LINE.
+type panicking struct{ *line.Client }
+
+// Push panics.
+func (panicking) Push(context.Context, []byte, string) (line.Answer, error) { panic("no push") }
+
+func TestAPanicWhileSendingSpendsATryWhoseOutcomeIsUnknown(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	id := s.publishOne(t)
+	runner := jobs.NewRunner(jobs.RunnerOptions{Store: s.Store, LINE: panicking{newClient(s.School, s.sim)}, Clock: s.Clock, Logger: quiet()})
+	for i, wait := range []time.Duration{2, 4, 8, 16, 32, 0} {
+		if err := runner.RunOnce(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		d := s.delivery(t, id)
+		if d.Code != roster.CodeInternal || d.LadderTries != i+1 || d.Attempts[0].Outcome != roster.Unknown {
+			t.Fatalf("after panic %d the delivery is %s %s, %d tries spent, attempt %s; want INTERNAL, %d, unknown", i+1, d.State, d.Code, d.LadderTries, d.Attempts[0].Outcome, i+1)
+		}
+		if wait == 0 {
+			break
+		}
+		if want := s.Store.Now().Add(wait * time.Minute); d.State != roster.Queued || !d.NextAttemptAt.Equal(want) {
+			t.Fatalf("after panic %d the delivery is %s until %s, want queued until %s", i+1, d.State, d.NextAttemptAt, want)
+		}
+		s.Clock.Advance(wait * time.Minute)
+	}
+	if d := s.delivery(t, id); d.State != roster.Failed || !d.Dead {
+		t.Errorf("at its ladder's end the delivery is %s, a dead letter: %v", d.State, d.Dead)
+	}
+}
+
+// stubborn is a composer that has no words, or panics, until it is told to write.
+type stubborn struct {
+	roster.Composer
+	fails func() error
+}
+
+// ComposePublication fails, or writes.
+func (c *stubborn) ComposePublication(m roster.PublicationMessage) ([]byte, error) {
+	if c.fails != nil {
+		if err := c.fails(); err != nil {
+			return nil, err
+		}
+	}
+	return c.Composer.ComposePublication(m)
+}
+
+func TestAMessageThatCannotBeBuiltSpendsATryAndIsTriedAgainAsAfter5xx(t *testing.T) {
+	t.Parallel()
+	for name, fails := range map[string]func() error{"an error": func() error { return errors.New("no words") }, "a panic": func() error { panic("no words") }} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			composer := &stubborn{dbtest.PlainComposer{}, fails}
+			s := newStory(t, func(o *db.Options) { o.Compose = composer })
+			id := s.publishOne(t)
+			for i, wait := range []time.Duration{2, 4, 8} {
+				s.step(t)
+				d := s.delivery(t, id)
+				if want := s.Store.Now().Add(wait * time.Minute); d.State != roster.Queued || d.Code != roster.CodeInternal || d.LadderTries != i+1 || !d.NextAttemptAt.Equal(want) {
+					t.Fatalf("the delivery is %s %s until %s, %d tries spent; want queued INTERNAL until %s, %d", d.State, d.Code, d.NextAttemptAt, d.LadderTries, want, i+1)
+				}
+				s.Clock.Advance(wait * time.Minute)
+			}
+			composer.fails = nil
+			s.step(t)
+			s.wantState(t, id, roster.Sent, "")
+			if s.messages() != 1 {
+				t.Errorf("the group got %d messages, want 1", s.messages())
+			}
+		})
+	}
+}
+
+func TestNoTransactionIsOpenWhileLINEIsAsked(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	id := s.publishOne(t)
+	runner := jobs.NewRunner(jobs.RunnerOptions{Store: s.Store, Clock: s.Clock, Logger: quiet(), LINE: afterPush{newClient(s.School, s.sim), func() {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		if _, err := s.Store.SessionDB().ExecContext(ctx, `UPDATE groups SET name = name`); err != nil {
+			t.Errorf("before the answer was written down nobody else could write: %v", err)
+		}
+	}}})
+	if err := runner.RunOnce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.wantState(t, id, roster.Sent, "")
 }
 
 func TestASupersededMonthNeverArrivesAfterTheNewOne(t *testing.T) {
