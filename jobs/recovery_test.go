@@ -1,6 +1,7 @@
 package jobs_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"shiftpost/db"
 	"shiftpost/db/dbtest"
 	"shiftpost/db/files"
+	"shiftpost/db/queue"
 	"shiftpost/db/roster"
 	"shiftpost/jobs"
 	"shiftpost/jobs/line/linesim"
@@ -86,6 +88,60 @@ func TestARetryWhoseJobCannotBeWrittenWaitsAsPending(t *testing.T) {
 	s.recover(t)
 	s.step(t)
 	s.wantState(t, id, roster.Sent, "")
+}
+
+func TestADeliveryThatWaitsWithoutAJobIsCalledOffByAnAdmin(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	mend := s.breakJobs(t)
+	id := s.publishOne(t)
+	s.wantState(t, id, roster.Pending, roster.CodeEnqueueFailed)
+	if err := s.Store.CancelDelivery(t.Context(), id, s.Admin.ID); err != nil {
+		t.Fatal(err)
+	}
+	mend()
+	s.wantState(t, id, roster.Canceled, roster.CodeCanceledByAdmin)
+	s.Clock.Advance(15 * time.Minute)
+	s.recover(t)
+	s.step(t)
+	if s.messages() != 0 {
+		t.Errorf("the group got %d messages, want none", s.messages())
+	}
+}
+
+func TestANoticeThatWaitsWithoutAJobEndsAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.at(t, "16:50")
+	mend := s.breakJobs(t)
+	x := s.Confirm(t, 0, 8, "17:00-21:30")
+	s.wantNotices(t, x.ID, "reminder pending QUEUE_ENQUEUE_FAILED")
+	mend()
+	s.at(t, "16:59")
+	s.recover(t)
+	s.wantNotices(t, x.ID, "reminder pending QUEUE_ENQUEUE_FAILED")
+	s.at(t, "17:00")
+	s.recover(t)
+	s.wantNotices(t, x.ID, "reminder canceled SHIFT_STARTED")
+}
+
+func TestARetryThatWaitsWithoutAJobEndsTenMinutesBeforeItsKeyDoes(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.fault(t, linesim.Fault{Kind: linesim.FaultStatus, Status: 400, Count: 1})
+	id := s.publishOne(t)
+	s.step(t)
+	s.Clock.Advance(23 * time.Hour)
+	s.breakJobs(t)
+	if err := s.Store.RetryDelivery(t.Context(), id, s.Admin.ID, false); err != nil {
+		t.Fatal(err)
+	}
+	s.Clock.Advance(50*time.Minute - time.Millisecond)
+	s.recover(t)
+	s.wantState(t, id, roster.Pending, roster.CodeEnqueueFailed)
+	s.Clock.Advance(time.Millisecond)
+	s.recover(t)
+	s.wantState(t, id, roster.Failed, roster.CodeRetryKeyExpired)
 }
 
 func TestAQueuedDeliveryWithoutAJobGetsOne(t *testing.T) {
@@ -196,6 +252,38 @@ func TestARunOutLeaseInsideARunningProcessIsTakenOver(t *testing.T) {
 	// The stuck worker comes back with an answer: it is void.
 	if err := s.Store.FinishTry(t.Context(), stuck, db.Result{Outcome: roster.Refused, Code: "HTTP_400", Status: 400}); err == nil {
 		t.Error("two workers finished one delivery")
+	}
+	s.wantState(t, id, roster.Sent, "")
+	s.sim.Assert(t)
+}
+
+func TestAWorkerFinishesItsOwnTryAndNoOther(t *testing.T) {
+	t.Parallel()
+	refused := db.Result{Outcome: roster.Refused, Code: "HTTP_400", Status: 400}
+	s := newStory(t)
+	id := s.publishOne(t)
+	stuck := s.begin(t)
+	s.Clock.Advance(time.Minute)
+	second := s.begin(t) // of the same process, which took it over
+	if err := s.Store.FinishTry(t.Context(), stuck, refused); !errors.Is(err, queue.ErrLeaseLost) {
+		t.Errorf("the worker whose try was taken over finished with %v", err)
+	}
+	other := dbtest.Must(db.Open(t.Context(), db.Options{Dir: s.Store.Dir(), Clock: s.Clock, Location: dbtest.Tokyo, Logger: quiet()}))(t)
+	defer other.Close()
+	if err := other.FinishTry(t.Context(), second, refused); !errors.Is(err, queue.ErrLeaseLost) {
+		t.Errorf("another process finished with %v", err)
+	}
+	d := s.delivery(t, id)
+	if d.State != roster.Processing || len(d.Attempts) != 2 || d.Attempts[0].Outcome != "" || d.Attempts[1].Outcome != roster.Interrupted {
+		t.Errorf("the delivery is %s with the attempts %+v, want the second one open", d.State, d.Attempts)
+	}
+	if n := s.count(t, `SELECT count(*) FROM jobs WHERE state = 'leased' AND owner = ?`, s.Store.BootID()); n != 1 {
+		t.Errorf("%d jobs are leased to the process that works", n)
+	}
+	s.end(t, second, roster.Accepted)
+	s.wantState(t, id, roster.Sent, "")
+	if err := s.Store.FinishTry(t.Context(), second, refused); !errors.Is(err, queue.ErrLeaseLost) {
+		t.Errorf("finishing twice answered %v", err)
 	}
 	s.wantState(t, id, roster.Sent, "")
 	s.sim.Assert(t)
