@@ -117,6 +117,36 @@ func TestAnAdminsRetryPassesAHoldAndItsSuccessEndsIt(t *testing.T) {
 	}
 }
 
+func TestTheEndOfAHoldLeavesAloneWhatFailedByAnotherOne(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.at(t, "14:45")
+	s.fault(t, linesim.Fault{Kind: linesim.FaultToken, Count: 1})
+	x := s.Confirm(t, 0, 8, "17:00-21:30")
+	s.step(t)
+	s.sql(t, `INSERT INTO channel_holds (cause, since, notices) VALUES ('forbidden', 0, 1)`)
+	if err := s.Store.EndHold(t.Context(), roster.HoldForbidden); err != nil {
+		t.Fatal(err)
+	}
+	s.wantNotices(t, x.ID, "reminder failed HTTP_401")
+	s.wantHold(t, roster.HoldUnauthorized)
+}
+
+func TestWhileAHoldLastsTheSweepEndsWhatIsPastItsKey(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.fault(t, linesim.Fault{Kind: linesim.FaultStatus, Status: 500, Count: 1})
+	s.fault(t, linesim.Fault{Kind: linesim.FaultAccess, Count: 1})
+	id := s.publishOne(t)
+	s.step(t)
+	s.publishOther(t)
+	s.step(t)
+	s.wantHold(t, roster.HoldForbidden)
+	s.Clock.Advance(24*time.Hour - 10*time.Minute)
+	s.recover(t)
+	s.wantState(t, id, roster.Failed, roster.CodeRetryKeyExpired)
+}
+
 // watch runs the runner until the test ends.
 func (s *story) watch(t *testing.T) {
 	t.Helper()
@@ -182,6 +212,107 @@ func TestHoldsEndByThemselvesWhenTheirCauseIsGone(t *testing.T) {
 			s.pass(t, c.longest, func() bool { return len(s.holds(t)) == 0 })
 			waitFor(t, func() bool { return s.delivery(t, second).State == roster.Sent })
 		})
+	}
+}
+
+func TestARefusedTokenIsAskedAboutAtTheStartAndEveryFiveMinutes(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.fault(t, linesim.Fault{Kind: linesim.FaultToken, Count: 1})
+	s.publishOne(t)
+	s.step(t)
+	s.wantHold(t, roster.HoldUnauthorized)
+	second := s.publishOther(t)
+	refusing := dbtest.Must(s.sim.AddFault(linesim.Fault{Kind: linesim.FaultToken, Endpoint: "bot info"}))(t)
+	asked := func() (at []time.Duration) {
+		for _, r := range s.sim.Requests() {
+			if r.Endpoint == "bot info" && r.Done {
+				at = append(at, r.At.Sub(dbtest.Start))
+			}
+		}
+		return at
+	}
+	s.watch(t)
+	waitFor(t, func() bool { return len(asked()) == 1 })
+	s.pass(t, 15*time.Minute, func() bool { return len(asked()) == 3 })
+	if at := asked(); at[0] != 0 || at[1] < 5*time.Minute || at[1] > 6*time.Minute || at[2] < at[1]+5*time.Minute || at[2] > at[1]+6*time.Minute {
+		t.Errorf("LINE was asked after %v, want at the start and every five minutes", at)
+	}
+	s.wantHold(t, roster.HoldUnauthorized)
+	s.wantState(t, second, roster.Queued, "")
+	s.sim.RemoveFault(refusing)
+	s.pass(t, 6*time.Minute, func() bool { return len(s.holds(t)) == 0 })
+	waitFor(t, func() bool { return s.delivery(t, second).State == roster.Sent })
+}
+
+func TestAHoldThatIsMetAgainIsTheSameHold(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.fault(t, linesim.Fault{Kind: linesim.FaultToken, Count: 2})
+	id := s.publishOne(t)
+	s.step(t)
+	first := dbtest.Must(s.Store.Holds(t.Context()))(t)
+	s.Clock.Advance(2 * time.Minute)
+	if err := s.Store.RetryDelivery(t.Context(), id, s.Admin.ID, false); err != nil {
+		t.Fatal(err)
+	}
+	s.step(t)
+	s.wantState(t, id, roster.Failed, "HTTP_401")
+	again := dbtest.Must(s.Store.Holds(t.Context()))(t)
+	if len(first) != 1 || len(again) != 1 || again[0] != first[0] || !again[0].Since.Equal(dbtest.Start) || !again[0].ProbeAt.Equal(dbtest.Start.Add(5*time.Minute)) {
+		t.Errorf("the holds were %+v and are %+v, want one since the first", first, again)
+	}
+}
+
+func TestARateLimitMetAgainSoonAfterItsEndHoldsTwiceAsLong(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.fault(t, linesim.Fault{Kind: linesim.FaultRate, Count: 8})
+	id := s.publishOne(t)
+	for i, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
+		s.step(t)
+		s.wantState(t, id, roster.Failed, "HTTP_429")
+		h := dbtest.Must(s.Store.Holds(t.Context()))(t)
+		if len(h) != 1 || h[0].ProbeAt.Sub(s.Store.Now()) != want*time.Minute {
+			t.Fatalf("met for the %d. time it holds %+v at %s, want for %d minutes", i+1, h, s.Store.Now(), want)
+		}
+		s.Clock.Advance(want * time.Minute)
+		if err := s.Store.EndHold(t.Context(), roster.HoldRateLimit); err != nil {
+			t.Fatal(err)
+		}
+		s.Clock.Advance(10*time.Minute - time.Millisecond)
+		if err := s.Store.RetryDelivery(t.Context(), id, s.Admin.ID, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Clock.Advance(time.Millisecond)
+	s.step(t)
+	if h := dbtest.Must(s.Store.Holds(t.Context()))(t); len(h) != 1 || h[0].ProbeAt.Sub(s.Store.Now()) != time.Minute {
+		t.Errorf("ten minutes after its end it holds %+v, want for a minute", h)
+	}
+}
+
+func TestAMonthlyLimitThatANoticeMeetsHoldsNoticesToo(t *testing.T) {
+	t.Parallel()
+	for _, publicationFirst := range []bool{false, true} {
+		s := newStory(t)
+		s.at(t, "14:45")
+		if publicationFirst {
+			s.fault(t, linesim.Fault{Kind: linesim.FaultMonthly, Count: 1})
+			s.publishOther(t)
+			s.step(t)
+			s.wantHold(t, roster.HoldMonthlyLimit)
+		}
+		s.fault(t, linesim.Fault{Kind: linesim.FaultMonthly, Count: 1})
+		x := s.Confirm(t, 0, 8, "17:00-21:30")
+		s.step(t)
+		s.wantNotices(t, x.ID, "reminder failed HTTP_429")
+		y := s.Confirm(t, 1, 8, "17:00-21:30")
+		if n := s.step(t); n != 0 {
+			t.Errorf("a publication met the limit first: %v; %d notices were worked after one met it", publicationFirst, n)
+		}
+		s.wantNotices(t, y.ID, "reminder queued")
+		s.wantHold(t, roster.HoldMonthlyLimit)
 	}
 }
 

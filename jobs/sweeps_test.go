@@ -46,6 +46,34 @@ func TestEachSweepSaysWhenItRunsNext(t *testing.T) {
 	})
 }
 
+func TestLINEIsAskedForTheQuotaAtTheStartAndAtEveryFullHour(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	for _, c := range []struct{ start, want time.Time }{
+		{time.Date(2027, 1, 8, 14, 40, 0, 0, dbtest.Tokyo), time.Date(2027, 1, 8, 15, 0, 0, 0, dbtest.Tokyo)},
+		{time.Date(2027, 1, 8, 15, 0, 0, 1, dbtest.Tokyo), time.Date(2027, 1, 8, 16, 0, 0, 0, dbtest.Tokyo)},
+		{time.Date(2027, 1, 31, 23, 30, 0, 0, dbtest.Tokyo), time.Date(2027, 2, 1, 0, 0, 0, 0, dbtest.Tokyo)}, // the month's start
+	} {
+		s.Clock.Advance(c.start.Sub(s.Clock.Now()))
+		sweeps := s.sweeps(t)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- sweeps.Run(ctx) }()
+		waitFor(t, func() bool {
+			return s.sweepRun(t, jobs.SweepQuota).RanAt.Equal(s.Store.Now()) && len(sweeps.Next()) == 4
+		})
+		for _, n := range sweeps.Next() {
+			if n.Name == jobs.SweepQuota && !n.At.Equal(c.want) {
+				t.Errorf("started at %s, LINE is asked for the quota at %s, want at %s", c.start, n.At, c.want)
+			}
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // tardy lets time pass before each request.
 type tardy struct {
 	http.RoundTripper
