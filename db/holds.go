@@ -58,7 +58,7 @@ func (t *tx) hold(cause roster.HoldCause, d roster.Delivery) error {
 		lasts = roster.NextRateLimit(t.now, ended, time.Duration(lasted)*time.Millisecond)
 		h.ProbeAt = t.now.Add(lasts)
 	case roster.HoldMonthlyLimit:
-		h.ProbeAt, h.Notices, h.Needed = t.now.Add(roster.MonthlyProbeEvery), d.Kind.Notice(), 1
+		h.ProbeAt, h.Notices, h.Needed = roster.NextMonthlyProbe(t.now), d.Kind.Notice(), 1
 		if !d.Kind.Notice() {
 			g, err := group(t.ctx, t, d.GroupID)
 			if err != nil {

@@ -72,7 +72,7 @@ func (r *Runner) probe(ctx context.Context, h roster.Hold) error {
 			r.o.Logger.Warn("LINE did not say how many messages are left", "error", err)
 		}
 		if err != nil || left < h.Needed {
-			next = nextMonthlyProbe(now, r.o.Store.Location())
+			next = roster.NextMonthlyProbe(now)
 		}
 	case roster.HoldRateLimit:
 	default:
@@ -103,14 +103,4 @@ func (r *Runner) messagesLeft(ctx context.Context) (int, error) {
 	}
 	used, err := r.o.LINE.Consumption(ctx)
 	return quota.Value - used, err
-}
-
-// nextMonthlyProbe is in an hour, or at the start of the next month if that is earlier.
-func nextMonthlyProbe(now time.Time, loc *time.Location) time.Time {
-	month := roster.Instant(roster.DateOf(now, loc).MonthOf().Add(1).First(), 0, loc)
-	hour := now.Add(roster.MonthlyProbeEvery)
-	if month.Before(hour) {
-		return month
-	}
-	return hour
 }

@@ -8,6 +8,7 @@ import (
 	"shiftpost/db"
 	"shiftpost/db/dbtest"
 	"shiftpost/db/roster"
+	"shiftpost/jobs"
 	"shiftpost/jobs/line/linesim"
 )
 
@@ -289,6 +290,44 @@ func TestARateLimitMetAgainSoonAfterItsEndHoldsTwiceAsLong(t *testing.T) {
 	s.step(t)
 	if h := dbtest.Must(s.Store.Holds(t.Context()))(t); len(h) != 1 || h[0].ProbeAt.Sub(s.Store.Now()) != time.Minute {
 		t.Errorf("ten minutes after its end it holds %+v, want for a minute", h)
+	}
+}
+
+func TestAMonthlyLimitIsLookedAtEveryHourAndWhenLINEsMonthBegins(t *testing.T) {
+	t.Parallel()
+	// LINE's month is Japan's wherever the school is.
+	for _, loc := range []*time.Location{dbtest.Tokyo, time.UTC} {
+		s := newStory(t, func(o *db.Options) { o.Location = loc })
+		s.Clock.Advance(time.Date(2027, 1, 31, 22, 30, 0, 0, dbtest.Tokyo).Sub(s.Clock.Now()))
+		s.fault(t, linesim.Fault{Kind: linesim.FaultMonthly, Count: 1})
+		s.publishOne(t)
+		s.step(t)
+		for _, want := range []time.Time{time.Date(2027, 1, 31, 23, 30, 0, 0, dbtest.Tokyo), time.Date(2027, 2, 1, 0, 0, 0, 0, dbtest.Tokyo)} {
+			h := dbtest.Must(s.Store.Holds(t.Context()))(t)
+			if len(h) != 1 || h[0].Cause != roster.HoldMonthlyLimit || !h[0].ProbeAt.Equal(want) {
+				t.Fatalf("a school in %s holds %+v, want until it is looked at at %s", loc, h, want)
+			}
+			if want.Day() == 1 {
+				break
+			}
+			s.sim.SetQuota(0)
+			stop, ended := s.run(t, jobs.RunnerOptions{})
+			s.Clock.Advance(want.Sub(s.Clock.Now()))
+			waitFor(t, func() bool { return dbtest.Must(s.Store.Holds(t.Context()))(t)[0].ProbeAt.After(want) })
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	// One that is met in the month's last hour.
+	s := newStory(t)
+	s.Clock.Advance(time.Date(2027, 1, 31, 23, 30, 0, 0, dbtest.Tokyo).Sub(s.Clock.Now()))
+	s.fault(t, linesim.Fault{Kind: linesim.FaultMonthly, Count: 1})
+	s.publishOne(t)
+	s.step(t)
+	if h := dbtest.Must(s.Store.Holds(t.Context()))(t); !h[0].ProbeAt.Equal(time.Date(2027, 2, 1, 0, 0, 0, 0, dbtest.Tokyo)) {
+		t.Errorf("a limit that is met half an hour before the month's end is looked at next at %s", h[0].ProbeAt)
 	}
 }
 

@@ -53,6 +53,16 @@ const (
 	ClockTolerance         = 10 * time.Minute // how far the clock may be behind the newest row
 )
 
+// NextMonthlyProbe returns when a monthly limit is looked at next: in an hour, or when LINE's month begins anew if that is
+// earlier.
+func NextMonthlyProbe(now time.Time) time.Time {
+	hour, month := now.Add(MonthlyProbeEvery), LINEMonthEnd(LINEMonth(now))
+	if month.Before(hour) {
+		return month
+	}
+	return hour
+}
+
 // NextRateLimit returns how long a rate limit met now lasts: twice as long as the one before if that one ended less
 // than ten minutes ago.
 func NextRateLimit(now, endedAt time.Time, lasted time.Duration) time.Duration {
