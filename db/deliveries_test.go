@@ -1,6 +1,7 @@
 package db_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +9,36 @@ import (
 	"shiftpost/db/dbtest"
 	"shiftpost/db/roster"
 )
+
+func TestTheDatabaseRefusesEveryMoveThatIsNotInTheTable(t *testing.T) {
+	t.Parallel()
+	s := dbtest.NewSchool(t)
+	d := s.Store.SessionDB()
+	for _, from := range roster.DeliveryStates {
+		res, err := d.ExecContext(t.Context(), `INSERT INTO deliveries (kind, state, code, retry_key, teacher_id, line_id, due_at, created_at, updated_at, next_attempt_at, finished_at, attempt_id, boot_id)
+			SELECT 'shift_reminder', ?1, CASE WHEN ?1 IN ('failed', 'canceled') THEN 'X' ELSE '' END, 'k', ?2, 'U', 0, 0, 0,
+			CASE WHEN ?1 IN ('pending', 'queued') THEN 0 END, CASE WHEN ?1 IN ('sent', 'failed', 'canceled') THEN 0 END,
+			CASE WHEN ?1 = 'processing' THEN 1 END, CASE WHEN ?1 = 'processing' THEN 'b' END`, from, s.Teachers[0].ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := dbtest.Must(res.LastInsertId())(t)
+		for _, to := range roster.DeliveryStates {
+			if to == from {
+				continue
+			}
+			begun := dbtest.Must(d.BeginTx(t.Context(), nil))(t)
+			// The columns that go with the state stay, so a move that is allowed may end at another rule of the table.
+			_, err := begun.ExecContext(t.Context(), `UPDATE deliveries SET state = ? WHERE id = ?`, to, id)
+			if refused := err != nil && strings.Contains(err.Error(), "a delivery may not make this move"); refused == roster.MayMove(from, to) {
+				t.Errorf("%s to %s answered %v, allowed: %v", from, to, err, roster.MayMove(from, to))
+			}
+			if err := begun.Rollback(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
 
 func TestTriesAheadAreListedTheSoonestFirst(t *testing.T) {
 	t.Parallel()
