@@ -20,7 +20,7 @@ func TestUnsetSettingsHaveTheirDefaults(t *testing.T) {
 	if err := c.check(); err != nil {
 		t.Error(err)
 	}
-	if c.Addr != "127.0.0.1:8080" || c.TimeZone != "Asia/Tokyo" || c.RetryBase != 2*time.Minute || c.Workers != 8 || c.LINEAPIBaseURL != "https://api.line.me" {
+	if c.Addr != "127.0.0.1:8080" || c.TimeZone != "Asia/Tokyo" || c.RetryBase != 2*time.Minute || c.RetryKeyTTL != 24*time.Hour || c.LINETimeout != 10*time.Second || c.Lease != time.Minute || c.SweepInterval != 15*time.Minute || c.Workers != 8 || c.LINEAPIBaseURL != "https://api.line.me" {
 		t.Errorf("defaults are %+v", c)
 	}
 }

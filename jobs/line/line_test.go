@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -174,6 +175,30 @@ func TestNoAnswerIsUnknownAndSaysWhetherItWasTimeOrTheNetwork(t *testing.T) {
 			t.Errorf("%s: %v is not %v", v.name, err, v.is)
 		}
 	}
+}
+
+// silent answers nothing until the caller gives up.
+type silent struct{}
+
+func (silent) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, context.Cause(r.Context())
+}
+
+func TestARequestIsGivenUpAfterTenSeconds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := line.NewClient(line.Options{Token: "t", HTTPClient: &http.Client{Transport: silent{}}})
+		began := time.Now()
+		_, err := c.Push(t.Context(), []byte("{}"), "k")
+		var e *line.Error
+		if !errors.As(err, &e) || e.Class != line.Unknown || e.Code != line.CodeTimeout {
+			t.Errorf("the push answered %v, want TIMEOUT", err)
+		}
+		if waited := time.Since(began); waited != 10*time.Second {
+			t.Errorf("it was given up after %s, want 10s", waited)
+		}
+	})
 }
 
 func TestErrorsHoldNoTokenNoIDAndNothingThatWasSent(t *testing.T) {
