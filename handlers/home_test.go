@@ -77,6 +77,15 @@ var concernCases = []struct {
 		s.Confirm(s, 0, 8, "16:30-20:00")
 		s.finish(db.Result{Outcome: roster.Refused, Code: "HTTP_401", Status: 401, Hold: roster.HoldUnauthorized})
 	}, []string{"急ぎ", "LINEが接続の鍵を受け付けないため、送信を止めています（401）", "1月8日(金) 14:32 から。", "次に確かめるのは 14:37 です。", `href="/channel"`, "止めています"}, []string{"正常"}},
+	{"the clock went back", func(s *schoolSite) {
+		s.Confirm(s, 0, 8, "16:30-20:00")
+		s.send1()
+		s.Clock.Advance(-time.Hour)
+		if err := s.Store.CheckClock(s.Context()); err != nil {
+			s.Fatal(err)
+		}
+		s.signIn()
+	}, []string{"急ぎ", "サーバーの時計が遅れているため、送信を止めています", "1月8日(金) 13:32 から。", `href="/channel"`}, []string{"正常"}},
 	{"a notice failed", func(s *schoolSite) {
 		s.Confirm(s, 0, 8, "16:30-20:00")
 		s.finish(refused)
