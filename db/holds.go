@@ -64,7 +64,7 @@ func (t *tx) hold(cause roster.HoldCause, d roster.Delivery) error {
 			if err != nil {
 				return err
 			}
-			h.Needed = g.LINEMemberCount
+			h.Needed = max(1, g.LINEMemberCount) // it may not be known
 		}
 	}
 	_, err := t.exec(`INSERT INTO channel_holds (cause, since, probe_at, notices, needed, lasts, delivery_id) VALUES (?, ?, ?, ?, ?, ?, ?)

@@ -373,6 +373,26 @@ func TestAMonthlyLimitGoesOnWhileTheMonthsRestDoesNotCoverWhatMetIt(t *testing.T
 	waitFor(t, func() bool { return s.delivery(t, second).State == roster.Sent })
 }
 
+func TestAMonthlyLimitMetByAGroupOfUnknownSizeLastsUntilSomethingIsLeft(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.sim.SetQuota(0)
+	if err := s.Store.LinkGroup(t.Context(), s.Group.ID, dbtest.LINEGroupID(1), "みほん塾 講師連絡", 0); err != nil {
+		t.Fatal(err)
+	}
+	s.publishOne(t)
+	s.step(t)
+	s.wantHold(t, roster.HoldMonthlyLimit)
+	second := s.publishOther(t)
+	s.watch(t)
+	s.pass(t, 3*time.Hour, func() bool { return s.Store.Now().Sub(dbtest.Start) > 2*time.Hour })
+	s.wantHold(t, roster.HoldMonthlyLimit)
+	s.wantState(t, second, roster.Queued, "")
+	s.sim.SetQuota(200)
+	s.pass(t, 61*time.Minute, func() bool { return len(s.holds(t)) == 0 })
+	waitFor(t, func() bool { return s.delivery(t, second).State == roster.Sent })
+}
+
 func TestAForbiddenChannelIsResumedByAPersonAlone(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
