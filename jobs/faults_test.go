@@ -208,6 +208,25 @@ func (s *story) endedAt(t *testing.T, write string) (mend func()) {
 	return func() { s.sql(t, `DROP TRIGGER ended`) }
 }
 
+func TestAStatementThatFailsUndoesTheWholePublishWithAnError(t *testing.T) {
+	t.Parallel()
+	for _, on := range []string{"INSERT ON publications", "INSERT ON publication_pages", "INSERT ON deliveries", "UPDATE ON deliveries", "INSERT ON delivery_events"} {
+		s := newStory(t)
+		s.publishOne(t) // still waits, and would be superseded
+		s.Confirm(t, 1, 9, "17:00-21:30")
+		in := db.PublishInput{GroupID: s.Group.ID, Month: s.Month, SheetHash: s.Render(t), AdminID: s.Admin.ID}
+		before := s.content(t)
+		s.sql(t, `CREATE TRIGGER fails BEFORE `+on+` BEGIN SELECT RAISE(ABORT, 'not today'); END`)
+		_, err := s.Store.Publish(t.Context(), in)
+		if err == nil || !strings.Contains(err.Error(), "not today") {
+			t.Errorf("%s fails: publishing answered %v", on, err)
+		}
+		if after := s.content(t); after != before {
+			t.Errorf("%s fails: publishing changed\n%s\nto\n%s", on, before, after)
+		}
+	}
+}
+
 func TestATransactionThatTheDiskEndsHalfWayChangesNothing(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
