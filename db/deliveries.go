@@ -227,6 +227,9 @@ func delivery(ctx context.Context, q querier, deliveryID int64) (DeliveryDetail,
 	if d.Delivery, err = one(ctx, q, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE id = ?`, deliveryID); err != nil {
 		return d, err
 	}
+	if d.Body, err = body(ctx, q, deliveryID); err != nil {
+		return d, err
+	}
 	if d.Kind.Notice() {
 		if d.Teacher, err = teacher(ctx, q, d.TeacherID); err != nil {
 			return d, err
@@ -265,6 +268,13 @@ func delivery(ctx context.Context, q querier, deliveryID int64) (DeliveryDetail,
 	}
 	err = q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM jobs WHERE kind = ? AND subject_id = ? AND state = 'dead')`, jobKind(d.Kind), deliveryID).Scan(&d.Dead)
 	return d, err
+}
+
+// body reads the bytes of a delivery's request, of which there are none before its first try. They are long, and lists do
+// without.
+func body(ctx context.Context, q querier, deliveryID int64) (b []byte, err error) {
+	err = q.QueryRowContext(ctx, `SELECT body FROM deliveries WHERE id = ?`, deliveryID).Scan(&b)
+	return b, wrap(err, "message of delivery %d", deliveryID)
 }
 
 // DeliveryFilter narrows the list of deliveries. Zero values do not narrow.
@@ -435,11 +445,11 @@ func (s *Store) PublicationDeliveries(ctx context.Context, publicationID int64) 
 	return all, nil
 }
 
-const deliveryColumns = `id, kind, state, code, retry_key, group_id, publication_id, asked_id, teacher_id, shift_id, shift_version, line_id, body, first_try_at, key_first_try_at, due_at, deadline_at, next_attempt_at, ladder, ladder_tries, interruptions, created_at, created_by, updated_at, finished_at`
+const deliveryColumns = `id, kind, state, code, retry_key, group_id, publication_id, asked_id, teacher_id, shift_id, shift_version, line_id, first_try_at, key_first_try_at, due_at, deadline_at, next_attempt_at, ladder, ladder_tries, interruptions, created_at, created_by, updated_at, finished_at`
 
 func deliveryTargets(d *roster.Delivery) []any {
 	return []any{&d.ID, &d.Kind, &d.State, &d.Code, &d.RetryKey, scanRef(&d.GroupID), scanRef(&d.PublicationID), scanRef(&d.AskedID), scanRef(&d.TeacherID), scanRef(&d.ShiftID),
-		scanRef(&d.ShiftVersion), &d.LINEID, &d.Body, scanInstant(&d.FirstTryAt), scanInstant(&d.KeyFirstTryAt), scanInstant(&d.DueAt), scanInstant(&d.DeadlineAt),
+		scanRef(&d.ShiftVersion), &d.LINEID, scanInstant(&d.FirstTryAt), scanInstant(&d.KeyFirstTryAt), scanInstant(&d.DueAt), scanInstant(&d.DeadlineAt),
 		scanInstant(&d.NextAttemptAt), &d.Ladder, &d.LadderTries, &d.Interruptions, scanInstant(&d.CreatedAt), scanRef(&d.CreatedBy),
 		scanInstant(&d.UpdatedAt), scanInstant(&d.FinishedAt)}
 }

@@ -27,7 +27,7 @@ func migrated(t *testing.T, dir string, version int64) (*sql.DB, *goose.Provider
 	return w, p
 }
 
-func TestADatabaseOfBeforeReceiptRequestsKeepsItsDeliveriesAndTakesRequests(t *testing.T) {
+func TestAnOlderDatabaseKeepsItsDeliveriesAndTakesReceiptRequests(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	w, _ := migrated(t, dir, 9)
@@ -36,7 +36,7 @@ func TestADatabaseOfBeforeReceiptRequestsKeepsItsDeliveriesAndTakesRequests(t *t
 		`INSERT INTO classrooms (id, group_id, name, short_name, position, created_at, updated_at) VALUES (1, 1, '教室', '教', 1, 1, 1)`,
 		`INSERT INTO teachers (id, classroom_id, name, position, line_user_id, created_at, updated_at) VALUES (1, 1, '佐藤 花子', 1, 'U1', 1, 1)`,
 		`INSERT INTO shifts (id, teacher_id, classroom_id, date, start_minutes, end_minutes, state, shown_at, changed_at, created_at, updated_at) VALUES (1, 1, 1, '2027-01-08', 600, 700, 'confirmed', 1, 1, 1, 1)`,
-		`INSERT INTO deliveries (kind, state, retry_key, teacher_id, shift_id, shift_version, line_id, due_at, deadline_at, created_at, updated_at, finished_at) VALUES ('shift_reminder', 'sent', 'k', 1, 1, 1, 'U1', 1, 2, 1, 1, 1)`,
+		`INSERT INTO deliveries (kind, state, retry_key, teacher_id, shift_id, shift_version, line_id, body, first_try_at, due_at, deadline_at, created_at, updated_at, finished_at) VALUES ('shift_reminder', 'sent', 'k', 1, 1, 1, 'U1', x'7b7d', 1, 1, 2, 1, 1, 1)`,
 	} {
 		if _, err := w.ExecContext(t.Context(), q); err != nil {
 			t.Fatal(err)
@@ -48,7 +48,10 @@ func TestADatabaseOfBeforeReceiptRequestsKeepsItsDeliveriesAndTakesRequests(t *t
 	store, _ := dbtest.Open(t, func(o *db.Options) { o.Dir = dir })
 	all := dbtest.Must(store.Deliveries(t.Context(), db.DeliveryFilter{}))(t)
 	if len(all) != 1 || all[0].Kind != roster.ShiftReminder || all[0].AskedID != 0 {
-		t.Errorf("the deliveries are %+v", all)
+		t.Fatalf("the deliveries are %+v", all)
+	}
+	if d := dbtest.Must(store.Delivery(t.Context(), all[0].ID))(t); string(d.Body) != "{}" {
+		t.Errorf("its message is %q", d.Body)
 	}
 	request := `INSERT INTO deliveries (kind, state, retry_key, teacher_id, asked_id, line_id, due_at, created_at, updated_at, finished_at) VALUES (?, 'sent', 'k', 1, ?, ?, 1, 1, 1, 1)`
 	publication := dbtest.Must(store.SessionDB().ExecContext(t.Context(), `INSERT INTO publications (group_id, month, number, document_id, sheet, sheet_hash, snapshot_hash, published_at) VALUES (1, '2027-01', 1, 'd', '{}', 'h', 'h', ?)`, time.Now().UnixMilli()))(t)

@@ -492,7 +492,10 @@ func (s *Store) takeOver(t *tx, d *roster.Delivery, tells roster.Told) (bool, er
 	if err != nil {
 		return false, fmt.Errorf("earlier notice of shift %d: %w", d.ShiftID, err)
 	}
-	d.RetryKey, d.Body, d.FirstTryAt, d.KeyFirstTryAt = before.RetryKey, before.Body, before.FirstTryAt, before.KeyFirstTryAt
+	if d.Body, err = body(t.ctx, t, before.ID); err != nil {
+		return false, err
+	}
+	d.RetryKey, d.FirstTryAt, d.KeyFirstTryAt = before.RetryKey, before.FirstTryAt, before.KeyFirstTryAt
 	return true, nil
 }
 

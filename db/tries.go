@@ -51,19 +51,36 @@ type Work struct {
 // delivery, the freeze of its message at the first try, and what an event says by itself are in the same transaction. A
 // job that needed no request leaves no work. The error is queue.ErrNone when no job is due.
 func (s *Store) Claim(ctx context.Context, most int) ([]Work, error) {
+	all, err := s.claim(ctx, most, false)
+	if err != nil && !errors.Is(err, queue.ErrNone) && ctx.Err() == nil {
+		// What is wrong with one job must not keep those behind it waiting: each is begun in a savepoint of its own, which
+		// is left out before because it is needed so rarely.
+		all, err = s.claim(ctx, most, true)
+	}
+	if err != nil && !errors.Is(err, queue.ErrNone) {
+		err = fmt.Errorf("claim jobs: %w", err)
+	}
+	return all, err
+}
+
+func (s *Store) claim(ctx context.Context, most int, guarded bool) ([]Work, error) {
 	var all []Work
 	err := s.inTx(ctx, func(t *tx) error {
-		all = nil
 		held, err := heldKinds(t.ctx, t)
-		for claimed := 0; err == nil && claimed < most; claimed++ {
-			job, err := queue.Claim(t.ctx, t, t.now, s.boot, s.opts.Lease, held)
+		if err != nil {
+			return err
+		}
+		next := queue.Claim
+		for claimed := 0; claimed < most; claimed++ {
+			job, err := next(t.ctx, t, t.now, s.boot, s.opts.Lease, held)
 			if errors.Is(err, queue.ErrNone) && claimed > 0 {
 				return nil
 			}
 			if err != nil {
 				return err
 			}
-			work, err := s.begin(t, job, held)
+			next = queue.ClaimReady
+			work, err := s.begin(t, job, held, guarded)
 			if err != nil {
 				return err
 			}
@@ -71,23 +88,22 @@ func (s *Store) Claim(ctx context.Context, most int) ([]Work, error) {
 				all = append(all, work)
 			}
 		}
-		return err
+		return nil
 	})
-	if err != nil && !errors.Is(err, queue.ErrNone) {
-		err = fmt.Errorf("claim jobs: %w", err)
+	if err != nil {
+		return nil, err
 	}
-	return all, err
+	return all, nil
 }
 
 // begin prepares what a claimed job asks for; the work is empty when that is nothing now. Held are the kinds of jobs
-// that wait for a hold. What is wrong with one job must not keep those behind it waiting: it becomes a dead letter, or
-// its subject spends a try.
-func (s *Store) begin(t *tx, job queue.Job, held []string) (work Work, err error) {
+// that wait for a hold. Guarded, a job with which something is wrong becomes a dead letter, or its subject spends a try.
+func (s *Store) begin(t *tx, job queue.Job, held []string, guarded bool) (work Work, err error) {
 	switch job.Kind {
 	case JobWebhookEvent:
 		work.Event, err = s.beginEvent(t, job)
 	case JobPublication, JobNotice:
-		work.Try, err = s.beginTry(t, job, held)
+		work.Try, err = s.beginTry(t, job, held, guarded)
 	default:
 		s.log.Error("job of an unknown kind", "kind", job.Kind, "subject", job.SubjectID)
 		err = queue.Bury(t.ctx, t, t.now, job.ID, s.boot)
@@ -97,7 +113,7 @@ func (s *Store) begin(t *tx, job queue.Job, held []string) (work Work, err error
 
 // beginTry opens an attempt for the delivery of a claimed job if it is still wanted. The try is nil when there is
 // nothing to send now.
-func (s *Store) beginTry(t *tx, job queue.Job, held []string) (*Try, error) {
+func (s *Store) beginTry(t *tx, job queue.Job, held []string, guarded bool) (*Try, error) {
 	d, err := one(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE id = ?`, job.SubjectID)
 	if errors.Is(err, ErrNotFound) {
 		s.log.Error("job without a delivery", "kind", job.Kind, "delivery", job.SubjectID)
@@ -119,12 +135,17 @@ func (s *Store) beginTry(t *tx, job queue.Job, held []string) (*Try, error) {
 		}
 	}
 	var try *Try
-	failure, err := t.within(func() error {
+	open := func() error {
 		return recovered(func() (err error) {
 			try, err = s.openAttempt(t, d, job)
 			return err
 		})
-	})
+	}
+	if !guarded {
+		err := open()
+		return try, err
+	}
+	failure, err := t.within(open)
 	if err != nil || failure == nil {
 		return try, err
 	}
@@ -181,8 +202,14 @@ func (s *Store) openAttempt(t *tx, d roster.Delivery, job queue.Job) (*Try, erro
 		if err := s.freeze(t, &d, st); err != nil {
 			return nil, err
 		}
-	} else if err := t.reopenTold(d); err != nil {
-		return nil, err
+	} else {
+		var err error
+		if d.Body, err = body(t.ctx, t, d.ID); err != nil {
+			return nil, err
+		}
+		if err := t.reopenTold(d); err != nil {
+			return nil, err
+		}
 	}
 	attemptID, err := t.insert(`INSERT INTO attempts (delivery_id, number, ladder, retry_key, boot_id, started_at)
 		SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4, ?5 FROM attempts WHERE delivery_id = ?1`,
@@ -286,7 +313,7 @@ func (t *tx) expire(d roster.Delivery) error {
 // job, in one transaction. The error is queue.ErrLeaseLost when somebody else took the try over; then nothing was
 // changed and the result is void.
 func (s *Store) FinishTry(ctx context.Context, try *Try, r Result) error {
-	err := s.inTx(ctx, func(t *tx) error {
+	err := s.inTxLater(ctx, func(t *tx) error {
 		err := t.execOne(queue.ErrLeaseLost, `UPDATE attempts SET finished_at = ?, outcome = ?, code = ?, status = ?, request_id = ?, accepted_request_id = ?, message = ?
 			WHERE id = ? AND finished_at IS NULL AND boot_id = ?`,
 			at(t.now), r.Outcome, r.Code, r.Status, r.RequestID, r.AcceptedRequestID, r.Message, try.AttemptID, s.boot)

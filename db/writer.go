@@ -19,22 +19,31 @@ type writer struct {
 	prepared sync.Map // query → *sql.Stmt
 
 	mu      sync.Mutex
-	busy    bool // somebody commits
-	waiting []*write
+	busy    bool     // somebody commits
+	waiting []*write // what somebody waits for
+	later   []*write // what nobody waits for: it lets the others go first, a few times
+	passed  int      // how often it did
 }
 
 // write is a function that waits for a transaction, and what came of it.
 type write struct {
 	ctx      context.Context
 	f        func(*tx) error
-	lead     chan struct{} // closed when it is its turn to commit, with those behind it
+	lead     chan struct{} // gets a value when its goroutine has to commit what is next
 	done     chan struct{} // closed when the rest is set
 	err      error
-	panicked error // what its function panicked with while it shared a transaction
+	panicked error // what its function panicked with, if that was in another goroutine or a shared transaction
 }
 
 // maxTogether bounds how many writes share a transaction, and so how long the first of them waits for the others.
 const maxTogether = 16
+
+// maxPassed bounds how often writes that nobody waits for let others go first, and maxLater how many of them the others
+// then wait for.
+const (
+	maxPassed = 3
+	maxLater  = 8
+)
 
 // errNotWritten is what a write gets that shared a transaction with one whose goroutine was ended.
 var errNotWritten = errors.New("the transaction was given up")
@@ -54,24 +63,33 @@ type tx struct {
 // inTx runs f in an immediate transaction and returns when it is committed, or undone if f returned an error. Others may
 // share the transaction, of which f sees those before it. It is not cancelled by ctx.
 func (s *Store) inTx(ctx context.Context, f func(*tx) error) error {
+	return s.enter(ctx, f, &s.writer.waiting)
+}
+
+// inTxLater is inTx for what nobody waits for: it lets others go first.
+func (s *Store) inTxLater(ctx context.Context, f func(*tx) error) error {
+	return s.enter(ctx, f, &s.writer.later)
+}
+
+func (s *Store) enter(ctx context.Context, f func(*tx) error, list *[]*write) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	w := &write{ctx: context.WithoutCancel(ctx), f: f, lead: make(chan struct{}), done: make(chan struct{})}
+	w := &write{ctx: context.WithoutCancel(ctx), f: f, lead: make(chan struct{}, 1), done: make(chan struct{})}
 	s.writer.mu.Lock()
-	leads := !s.writer.busy
-	s.writer.busy = true
-	s.writer.waiting = append(s.writer.waiting, w)
+	*list = append(*list, w)
+	if !s.writer.busy {
+		s.writer.busy = true
+		w.lead <- struct{}{}
+	}
 	s.writer.mu.Unlock()
-	if !leads {
+	for done := false; !done; {
 		select {
 		case <-w.lead:
-			leads = true
+			s.commitWaiting(w)
 		case <-w.done:
+			done = true
 		}
-	}
-	if leads {
-		s.commitWaiting()
 	}
 	if w.panicked != nil {
 		panic(w.panicked)
@@ -79,17 +97,34 @@ func (s *Store) inTx(ctx context.Context, f func(*tx) error) error {
 	return w.err
 }
 
-// commitWaiting commits the writes that wait, the caller's first, and passes the turn on.
-func (s *Store) commitWaiting() {
+// take removes the writes that are next.
+func (w *writer) take() (batch []*write) {
+	list, most := &w.waiting, maxTogether
+	if len(w.later) > 0 && (len(w.waiting) == 0 || w.passed == maxPassed) {
+		list, most, w.passed = &w.later, maxLater, 0
+	} else if len(w.later) > 0 {
+		w.passed++
+	}
+	n := min(len(*list), most)
+	batch = (*list)[:n]
+	*list = append([]*write(nil), (*list)[n:]...)
+	return batch
+}
+
+// commitWaiting commits the writes that are next, among which the caller's own may be, and passes the turn on.
+func (s *Store) commitWaiting(own *write) {
 	s.writer.mu.Lock()
-	n := min(len(s.writer.waiting), maxTogether)
-	batch := s.writer.waiting[:n]
-	s.writer.waiting = append([]*write(nil), s.writer.waiting[n:]...)
+	batch := s.writer.take()
 	s.writer.mu.Unlock()
 	defer func() {
 		s.writer.mu.Lock()
-		if s.writer.busy = len(s.writer.waiting) > 0; s.writer.busy {
-			close(s.writer.waiting[0].lead)
+		switch {
+		case len(s.writer.waiting) > 0:
+			s.writer.waiting[0].lead <- struct{}{}
+		case len(s.writer.later) > 0:
+			s.writer.later[0].lead <- struct{}{}
+		default:
+			s.writer.busy = false
 		}
 		s.writer.mu.Unlock()
 		for _, w := range batch {
@@ -100,13 +135,13 @@ func (s *Store) commitWaiting() {
 		w.err = errNotWritten
 	}
 	for rest := batch; len(rest) > 0; {
-		rest = s.commitTogether(rest)
+		rest = s.commitTogether(rest, own)
 	}
 }
 
 // commitTogether runs some writes in one transaction. What SQLite ends a transaction for (a full disk, an I/O error)
 // takes with it what others wrote in it before, who get the error too; those after it are returned and try anew.
-func (s *Store) commitTogether(batch []*write) (rest []*write) {
+func (s *Store) commitTogether(batch []*write, own *write) (rest []*write) {
 	ctx := context.Background()
 	begun, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
@@ -118,14 +153,18 @@ func (s *Store) commitTogether(batch []*write) (rest []*write) {
 	var written []*tx
 	for i, w := range batch {
 		t := &tx{Tx: begun, ctx: w.ctx, now: s.Now(), s: s}
-		if len(batch) == 1 {
+		var lost error
+		switch {
+		case len(batch) > 1:
+			failed[i], lost = t.alone(w)
+		case w == own:
 			failed[i] = w.f(t)
-		} else {
-			var lost error
-			if failed[i], lost = t.alone(w); lost != nil {
-				tell(batch[:i+1], failed, fmt.Errorf("commit transaction: %w", lost))
-				return batch[i+1:]
-			}
+		default:
+			failed[i] = w.guarded(t)
+		}
+		if lost != nil {
+			tell(batch[:i+1], failed, fmt.Errorf("commit transaction: %w", lost))
+			return batch[i+1:]
 		}
 		if failed[i] == nil {
 			written = append(written, t)

@@ -57,20 +57,19 @@ func (g *gathering) add(f func(*tx) error, then func(error)) {
 	g.queue(func() { then(g.inTx(g.t.Context(), f)) })
 }
 
+func (g *gathering) lined() int {
+	g.writer.mu.Lock()
+	defer g.writer.mu.Unlock()
+	return len(g.writer.waiting) + len(g.writer.later)
+}
+
 // queue starts what writes, and returns when that waits.
 func (g *gathering) queue(writes func()) {
 	g.t.Helper()
-	g.writer.mu.Lock()
-	before := len(g.writer.waiting)
-	g.writer.mu.Unlock()
+	before := g.lined()
 	g.wait.Go(writes)
-	for {
-		g.writer.mu.Lock()
-		n := len(g.writer.waiting)
-		g.writer.mu.Unlock()
-		if n > before {
-			return
-		}
+	for g.lined() == before {
+		runtime.Gosched()
 	}
 }
 
@@ -118,6 +117,36 @@ func TestWritesThatWaitShareATransactionInTheirOrder(t *testing.T) {
 	transactions := slices.Compact(slices.Clone(shared))
 	if len(transactions) != 3 || shared[maxTogether-1] != transactions[0] || shared[2*maxTogether-1] != transactions[1] {
 		t.Errorf("%d writes took %d transactions", len(words), len(transactions))
+	}
+}
+
+func TestWhatNobodyWaitsForLetsOthersGoFirstAFewTimes(t *testing.T) {
+	t.Parallel()
+	g := gather(t)
+	var words []string
+	for _, word := range []string{"later 1", "later 2"} {
+		g.queue(func() { g.fine(g.inTxLater(t.Context(), note(word))) })
+	}
+	for i := range maxPassed*maxTogether + 1 {
+		word := fmt.Sprint(i)
+		if i == maxPassed*maxTogether {
+			words = append(words, "later 1", "later 2")
+		}
+		words = append(words, word)
+		g.add(note(word), g.fine)
+	}
+	g.want(words...)
+	g.fine(g.inTxLater(t.Context(), note("alone")))
+}
+
+func TestAPanicInALoneWriteThatAnotherGoroutineCommitsIsKeptForItsOwn(t *testing.T) {
+	t.Parallel()
+	g := gather(t)
+	g.want()
+	w := &write{ctx: t.Context(), f: func(*tx) error { panic("mistake") }}
+	g.commitTogether([]*write{w}, nil)
+	if w.err == nil || w.panicked == nil || !strings.Contains(w.panicked.Error(), "mistake") {
+		t.Errorf("it got %v and panics with %v", w.err, w.panicked)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -45,7 +46,7 @@ type Runner struct {
 const pollEvery = 30 * time.Second
 
 // claimTogether bounds how many jobs are claimed in one transaction, and so how long others wait for it.
-const claimTogether = 8
+const claimTogether = 3
 
 // unwritten bounds, in numbers of workers, the jobs that are claimed and whose end is not written down. A worker whose
 // request was answered takes the next job at once, so that the next claim and its result can share a commit.
@@ -138,6 +139,7 @@ func (r *Runner) Run(ctx context.Context) error {
 						write := r.work(requests, work)
 						<-asking
 						signal(r.done)
+						runtime.Gosched() // the next claim first
 						write(writing)
 						<-open
 						signal(r.done)

@@ -99,6 +99,11 @@ func Claim(ctx context.Context, tx Tx, now time.Time, owner string, lease time.D
 	if !errors.Is(err, ErrNone) {
 		return job, err
 	}
+	return ClaimReady(ctx, tx, now, owner, lease, held)
+}
+
+// ClaimReady is Claim without a look for leases that have run out: for another job in the same transaction.
+func ClaimReady(ctx context.Context, tx Tx, now time.Time, owner string, lease time.Duration, held []string) (Job, error) {
 	query := `UPDATE jobs SET state = 'leased', owner = ?, lease_until = ?, updated_at = ?
 		WHERE id = (SELECT r.id FROM jobs r WHERE r.state = 'ready' AND r.run_at <= ?
 			AND NOT EXISTS (SELECT 1 FROM jobs l WHERE l.lane = r.lane AND l.state = 'leased')` + notHeld(held) + `

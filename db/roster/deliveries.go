@@ -119,7 +119,7 @@ type Delivery struct {
 	ShiftID       int64  // notices about a shift
 	ShiftVersion  int64  // notices about a shift
 	LINEID        string // recipient: notices when made, publications from the first try
-	Body          []byte // the request's bytes, from the first try
+	Body          []byte // the request's bytes, from the first try; only where one delivery is read
 	FirstTryAt    time.Time
 	KeyFirstTryAt time.Time // first try with the present key; LINE forgets the key 24 h later
 	DueAt         time.Time // not to be sent before

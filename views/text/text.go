@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"sync"
 
 	"github.com/BurntSushi/toml"
 	"github.com/nicksnyder/go-i18n/v2/i18n"
@@ -96,7 +97,29 @@ func Accepted(r *http.Request) Language {
 // sentence's placeholders: T(ctx, "shifts.added", "Teacher", name). A key without a sentence is a programmer's
 // mistake that a test finds; T then returns the key.
 func T(ctx context.Context, key string, pairs ...any) string {
+	if len(pairs) == 0 {
+		return fixed(ctx, key)
+	}
 	return localize(ctx, &i18n.LocalizeConfig{MessageID: key, TemplateData: data(pairs)})
+}
+
+// sentence names a sentence without placeholders.
+type sentence struct {
+	language Language
+	key      string
+}
+
+// fixedSentences keeps the sentences without placeholders that were asked for: most are, and every time the same.
+var fixedSentences sync.Map // sentence → string
+
+func fixed(ctx context.Context, key string) string {
+	k := sentence{LanguageOf(ctx), key}
+	if s, ok := fixedSentences.Load(k); ok {
+		return s.(string)
+	}
+	s := localize(ctx, &i18n.LocalizeConfig{MessageID: key, TemplateData: data(nil)})
+	fixedSentences.Store(k, s)
+	return s
 }
 
 // N is T for a sentence whose form depends on a number; the sentence has it as {{.Count}}.
