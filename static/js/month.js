@@ -86,6 +86,8 @@
   });
 
   dialog.addEventListener("close", () => {
+    // It comes late, and another cell may have been opened since.
+    if (dialog.open) return;
     unmark();
     const name = openCell;
     openCell = "";
