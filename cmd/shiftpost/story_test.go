@@ -65,7 +65,10 @@ func TestStoryAnAdminPublishesAMonthAndATeacherOpensItFromLINE(t *testing.T) {
 
 	// An empty cell opens the form; a time typed by hand is read; the shift is confirmed at once.
 	admin.ClickOn("a.cell[data-form]")
-	admin.Has("#shift-panel")
+	admin.Until(`(() => {
+		const panel = document.getElementById("shift-panel");
+		return panel.contains(document.activeElement) && !panel.classList.contains("htmx-settling");
+	})()`) // what is typed before goes elsewhere
 	admin.Shot("03-form")
 	admin.Type("#shift-panel input[name=times]", "9-1030")
 	admin.Click("確定で追加")
