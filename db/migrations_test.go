@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/pressly/goose/v3"
 
@@ -54,7 +53,7 @@ func TestAnOlderDatabaseKeepsItsDeliveriesAndTakesReceiptRequests(t *testing.T) 
 		t.Errorf("its message is %q", d.Body)
 	}
 	request := `INSERT INTO deliveries (kind, state, retry_key, teacher_id, asked_id, line_id, due_at, created_at, updated_at, finished_at) VALUES (?, 'sent', 'k', 1, ?, ?, 1, 1, 1, 1)`
-	publication := dbtest.Must(store.SessionDB().ExecContext(t.Context(), `INSERT INTO publications (group_id, month, number, document_id, sheet, sheet_hash, snapshot_hash, published_at) VALUES (1, '2027-01', 1, 'd', '{}', 'h', 'h', ?)`, time.Now().UnixMilli()))(t)
+	publication := dbtest.Must(store.SessionDB().ExecContext(t.Context(), `INSERT INTO publications (group_id, month, number, document_id, sheet, sheet_hash, snapshot_hash, published_at) VALUES (1, '2027-01', 1, 'd', '{}', 'h', 'h', ?)`, dbtest.Start.UnixMilli()))(t)
 	id := dbtest.Must(publication.LastInsertId())(t)
 	for _, c := range []struct {
 		kind  string

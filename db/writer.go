@@ -156,7 +156,7 @@ func (s *Store) commitTogether(batch []*write, own *write) (rest []*write) {
 		var lost error
 		switch {
 		case len(batch) > 1:
-			failed[i], lost = t.alone(w)
+			failed[i], lost = t.within(func() error { return w.guarded(t) })
 		case w == own:
 			failed[i] = w.f(t)
 		default:
@@ -198,20 +198,6 @@ func tell(batch []*write, failed []error, shared error) {
 			w.err = failed[i]
 		}
 	}
-}
-
-// alone runs a write in a savepoint. Lost is why the whole transaction is gone.
-func (t *tx) alone(w *write) (failed, lost error) {
-	if _, err := t.exec(`SAVEPOINT one_write`); err != nil {
-		return nil, err
-	}
-	if failed = w.guarded(t); failed != nil {
-		if _, err := t.exec(`ROLLBACK TO one_write`); err != nil {
-			return failed, failed
-		}
-	}
-	_, lost = t.exec(`RELEASE one_write`)
-	return failed, lost
 }
 
 // guarded calls the function of a write. A panic is kept, with where it came from, and goes on where the write was

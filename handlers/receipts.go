@@ -72,7 +72,7 @@ func (s *Site) receiptRequests(ctx context.Context, p roster.Publication) (views
 	}
 	v.Live, v.Digest, v.Refusal = plan.Live, plan.Digest(), plan.Refusal
 	for _, a := range plan.Asked {
-		v.Asked = append(v.Asked, views.AskedTeacher{Name: a.Teacher.Name, LastAt: a.LastAt, Unsure: a.Arrived == roster.Maybe})
+		v.Asked = append(v.Asked, views.AskedTeacher{Teacher: a.Teacher, LastAt: a.LastAt, Unsure: a.Arrived == roster.Maybe})
 	}
 	for _, u := range plan.Cannot {
 		v.Cannot = append(v.Cannot, views.UnaskedTeacher{Name: u.Teacher.Name, Code: u.Code})

@@ -24,7 +24,7 @@ func TestWhoHasStillToConfirmIsAskedAfterAQuestionThatNamesThemAndTheCost(t *tes
 	s.send1()
 	s.get("/publications/1/receipts").contains("未確認の2名に知らせる（2通）", `href="/publications/1/receipt-requests/new"`)
 	s.get("/publications/1/receipt-requests/new").wantStatus(http.StatusOK).
-		contains("未確認の2名に知らせますか", "佐藤 花子さん・鈴木 一郎さん", "それぞれのトークに「確認のお願い」を送ります。", "通数：2通", "髙橋 健太さんには送れません（未連携）", "2名に送る（2通）", `name="shown" value="`+s.digest()+`"`)
+		contains("未確認の2名に知らせますか", "佐藤 花子さん、", "鈴木 一郎さん", "それぞれのトークに「確認のお願い」を送ります。", "通数：2通", "髙橋 健太さんには送れません（未連携）", "2名に送る（2通）", `name="shown" value="`+s.digest()+`"`)
 
 	// What is no longer so is shown again and sends nothing.
 	s.post("/publications/1/receipt-requests", fields("shown", "something else")).wantStatus(http.StatusConflict).contains(`role="alert"`, "いまの操作では送っていません", "2名に送る（2通）")

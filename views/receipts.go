@@ -3,7 +3,6 @@ package views
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"shiftpost/db/roster"
@@ -38,9 +37,9 @@ type ReceiptRequests struct {
 
 // AskedTeacher is who would be asked to confirm.
 type AskedTeacher struct {
-	Name   string
-	LastAt time.Time // when they were last sent a request for this publication, or may have been; zero if never
-	Unsure bool      // nobody knows whether that one arrived
+	Teacher roster.Teacher
+	LastAt  time.Time // when they were last sent a request for this publication, or may have been; zero if never
+	Unsure  bool      // nobody knows whether that one arrived
 }
 
 // UnaskedTeacher is who has still to confirm and cannot be asked by LINE.
@@ -80,28 +79,12 @@ func ReceiptRequestQuestion(ctx context.Context, r ReceiptRequests) Question {
 	if n > 0 {
 		q.Title, q.No = text.N(ctx, "receipts.request.title", n), text.T(ctx, "retries.no")
 		q.Yes = text.N(ctx, "receipts.request.yes", n, "Messages", text.N(ctx, "publications.messages", n))
-		var names []string
-		var again, unsure int
-		var last, lastUnsure time.Time
 		for _, a := range r.Asked {
-			names = append(names, text.T(ctx, "publications.person", "Name", a.Name))
-			switch {
-			case a.Unsure:
-				unsure++
-				lastUnsure = later(lastUnsure, a.LastAt)
-			case !a.LastAt.IsZero():
-				again++
-				last = later(last, a.LastAt)
-			}
+			q.People = append(q.People, a.Teacher)
 		}
-		q.Lead = []string{strings.Join(names, text.T(ctx, "deliveries.dot"))}
 		q.Facts = append(q.Facts, text.T(ctx, "receipts.request.what"))
-		if again > 0 {
-			q.Facts = append(q.Facts, text.N(ctx, "receipts.request.again", again, "Moment", text.Moment(ctx, last, r.Location)))
-		}
-		if unsure > 0 {
-			q.Facts = append(q.Facts, text.N(ctx, "receipts.request.unsure", unsure, "Moment", text.Moment(ctx, lastUnsure, r.Location)))
-		}
+		q.Facts = append(q.Facts, r.askedBefore(ctx, "receipts.request.again", false)...)
+		q.Facts = append(q.Facts, r.askedBefore(ctx, "receipts.request.unsure", true)...)
 		q.Facts = append(q.Facts, costFacts(ctx, r.Quota, n)...)
 	}
 	if r.Live > 0 {
@@ -114,11 +97,24 @@ func ReceiptRequestQuestion(ctx context.Context, r ReceiptRequests) Question {
 	return q
 }
 
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
+// askedBefore says, if any were, how many were asked before and when last: those whose request may have arrived, or those
+// whose did.
+func (r ReceiptRequests) askedBefore(ctx context.Context, key string, unsure bool) []string {
+	n := 0
+	var last time.Time
+	for _, a := range r.Asked {
+		if a.LastAt.IsZero() || a.Unsure != unsure {
+			continue
+		}
+		n++
+		if a.LastAt.After(last) {
+			last = a.LastAt
+		}
 	}
-	return a
+	if n == 0 {
+		return nil
+	}
+	return []string{text.N(ctx, key, n, "Moment", text.Moment(ctx, last, r.Location))}
 }
 
 // ReceiptsPath is the address of the receipts of a publication.
