@@ -247,6 +247,11 @@ func publication(ctx context.Context, q querier, where string, arg any) (roster.
 	return p, wrap(err, "its pages")
 }
 
+// publicationAlone reads a publication without its pages. The error is ErrNotFound if there is none.
+func publicationAlone(ctx context.Context, q querier, publicationID int64) (roster.Publication, error) {
+	return one(ctx, q, scanPublication, `SELECT `+publicationColumns+` FROM publications p WHERE id = ?`, publicationID)
+}
+
 // Publications lists the publications of a group's month, the newest first, without pages.
 func (s *Store) Publications(ctx context.Context, groupID int64, month roster.Month) ([]roster.Publication, error) {
 	all, err := list(ctx, s.read, scanPublication, `SELECT `+publicationColumns+` FROM publications p WHERE group_id = ? AND month = ? ORDER BY number DESC`, groupID, month)

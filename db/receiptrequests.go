@@ -57,7 +57,7 @@ func (s *Store) PlanReceiptRequests(ctx context.Context, publicationID int64) (R
 
 func (s *Store) planReceiptRequests(t *tx, publicationID int64) (ReceiptRequestPlan, error) {
 	var plan ReceiptRequestPlan
-	p, err := one(t.ctx, t, scanPublication, `SELECT `+publicationColumns+` FROM publications p WHERE id = ?`, publicationID)
+	p, err := publicationAlone(t.ctx, t, publicationID)
 	if err != nil {
 		return plan, err
 	}
@@ -167,7 +167,7 @@ func (s *Store) confirmable(t *tx, p roster.Publication) (roster.Code, error) {
 
 // checkReceiptRequest is check for receipt requests.
 func (s *Store) checkReceiptRequest(t *tx, d roster.Delivery) (roster.Code, error) {
-	p, err := one(t.ctx, t, scanPublication, `SELECT `+publicationColumns+` FROM publications p WHERE id = ?`, d.AskedID)
+	p, err := publicationAlone(t.ctx, t, d.AskedID)
 	if err != nil {
 		return "", fmt.Errorf("publication %d: %w", d.AskedID, err)
 	}
@@ -212,7 +212,7 @@ func (t *tx) receiptNow(p roster.Publication, teacherID int64) (r roster.Receipt
 
 // freezeReceiptRequest builds the message of a receipt request that was just checked.
 func (s *Store) freezeReceiptRequest(t *tx, d *roster.Delivery) error {
-	p, err := one(t.ctx, t, scanPublication, `SELECT `+publicationColumns+` FROM publications p WHERE id = ?`, d.AskedID)
+	p, err := publicationAlone(t.ctx, t, d.AskedID)
 	if err != nil {
 		return fmt.Errorf("publication %d: %w", d.AskedID, err)
 	}

@@ -127,7 +127,7 @@ func (s *Store) Receipts(ctx context.Context, publicationID int64) ([]roster.Tea
 }
 
 func receipts(ctx context.Context, q querier, publicationID int64) ([]roster.TeacherReceipt, error) {
-	p, err := one(ctx, q, scanPublication, `SELECT `+publicationColumns+` FROM publications p WHERE id = ?`, publicationID)
+	p, err := publicationAlone(ctx, q, publicationID)
 	if err != nil {
 		return nil, err
 	}

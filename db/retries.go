@@ -300,7 +300,7 @@ func (s *Store) PlanResend(ctx context.Context, publicationID int64) (ResendPlan
 
 func (t *tx) planResend(publicationID int64) (roster.Publication, ResendPlan, error) {
 	var plan ResendPlan
-	p, err := one(t.ctx, t, scanPublication, `SELECT `+publicationColumns+` FROM publications p WHERE p.id = ?`, publicationID)
+	p, err := publicationAlone(t.ctx, t, publicationID)
 	if err != nil {
 		return p, plan, err
 	}

@@ -240,7 +240,7 @@ func (s *Store) freeze(t *tx, d *roster.Delivery, st roster.Standing) error {
 	if err != nil {
 		return err
 	}
-	p, err := one(t.ctx, t, scanPublication, `SELECT `+publicationColumns+` FROM publications p WHERE p.id = ?`, d.PublicationID)
+	p, err := publicationAlone(t.ctx, t, d.PublicationID)
 	if err != nil {
 		return fmt.Errorf("publication %d: %w", d.PublicationID, err)
 	}
