@@ -131,13 +131,14 @@ func startDemo(ctx context.Context, f demoFlags, environ []string, logger *slog.
 	if d.app, err = newApp(ctx, c, d.clock, logger); err != nil {
 		return d, err
 	}
-	if f.empty {
-		d.signIn = c.BaseURL + "/session/new"
-		return d, nil
-	}
-	admin, err := fillSample(ctx, d.app.store, d.sim)
+	admin, err := sampleAdmin(ctx, d.app.store)
 	if err != nil {
-		return d, fmt.Errorf("fill the sample school: %w", err)
+		return d, fmt.Errorf("make the demo's admin: %w", err)
+	}
+	if !f.empty {
+		if err := fillSample(ctx, d.app.store, d.sim); err != nil {
+			return d, fmt.Errorf("fill the sample school: %w", err)
+		}
 	}
 	d.signIn = c.BaseURL + d.app.auth.IssueSignInLink(admin.ID)
 	return d, nil

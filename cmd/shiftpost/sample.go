@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -33,40 +34,45 @@ var sampleRooms = []struct {
 	{"本町教室", "本町", []string{"伊藤 さくら", "中村 大輔", "小林 直美", "加藤 誠", "マリア・フェルナンデス", "𠮷川 隆", "吉田 真理"}},
 }
 
-// fillSample makes the sample school in an empty store and its people in the simulated LINE, if there is one, and
-// returns the admin. A store that has an admin is left as it is.
-func fillSample(ctx context.Context, store *db.Store, sim *linesim.Simulator) (roster.Admin, error) {
-	if a, err := store.AdminByEmail(ctx, sampleEmail); err == nil {
-		return a, nil
+// sampleAdmin returns the demo's admin, and makes them if there is none.
+func sampleAdmin(ctx context.Context, store *db.Store) (roster.Admin, error) {
+	admin, err := store.AdminByEmail(ctx, sampleEmail)
+	if errors.Is(err, db.ErrNotFound) {
+		return store.CreateAdmin(ctx, db.AdminEdit{Email: sampleEmail, Name: "見本 室長", PasswordHash: auth.HashPassword(samplePassword)})
 	}
-	admin, err := store.CreateAdmin(ctx, db.AdminEdit{Email: sampleEmail, Name: "見本 室長", PasswordHash: auth.HashPassword(samplePassword)})
-	if err != nil {
-		return admin, err
+	return admin, err
+}
+
+// fillSample makes the sample school in an empty store, and its people in the simulated LINE if there is one. A store that
+// has a group is left as it is.
+func fillSample(ctx context.Context, store *db.Store, sim *linesim.Simulator) error {
+	if groups, err := store.Groups(ctx); err != nil || len(groups) > 0 {
+		return err
 	}
 	for _, p := range samplePatterns {
 		times, err := roster.ParseTimeRange(p.times)
 		if err != nil {
-			return admin, fmt.Errorf("sample pattern %s: %w", p.name, err)
+			return fmt.Errorf("sample pattern %s: %w", p.name, err)
 		}
 		if _, err := store.CreatePattern(ctx, db.PatternEdit{Name: p.name, Letter: p.letter, Times: times}); err != nil {
-			return admin, err
+			return err
 		}
 	}
 	group, err := store.CreateGroup(ctx, db.GroupEdit{Name: sampleGroup, LeadMinutes: roster.DefaultLeadMinutes})
 	if err != nil {
-		return admin, err
+		return err
 	}
 	var members []string
 	for _, r := range sampleRooms {
 		room, err := store.CreateClassroom(ctx, db.ClassroomEdit{GroupID: group.ID, Name: r.name, ShortName: r.short})
 		if err != nil {
-			return admin, err
+			return err
 		}
 		var teachers []roster.Teacher
 		for i, name := range r.teachers {
 			t, err := store.CreateTeacher(ctx, db.TeacherEdit{ClassroomID: room.ID, Name: name, NoticesOn: true})
 			if err != nil {
-				return admin, err
+				return err
 			}
 			teachers = append(teachers, t)
 			if sim == nil {
@@ -78,11 +84,11 @@ func fillSample(ctx context.Context, store *db.Store, sim *linesim.Simulator) (r
 				continue
 			}
 			if err := store.LinkTeacher(ctx, t.ID, user.ID); err != nil {
-				return admin, err
+				return err
 			}
 		}
 		if err := fillSampleShifts(ctx, store, room, teachers); err != nil {
-			return admin, err
+			return err
 		}
 	}
 	if sim != nil {
@@ -90,10 +96,10 @@ func fillSample(ctx context.Context, store *db.Store, sim *linesim.Simulator) (r
 		sim.AddUser(linesim.User{Name: "他校 次郎", Friend: true})
 		line := sim.AddGroup(linesim.Group{Name: sampleSchool + " 講師連絡", Members: members, BotIn: true})
 		if err := store.LinkGroup(ctx, group.ID, line.ID, line.Name, len(members)); err != nil {
-			return admin, err
+			return err
 		}
 	}
-	return admin, nil
+	return nil
 }
 
 // fillSampleShifts gives each teacher shifts in this and the next month: the present month confirmed but for a few

@@ -23,7 +23,11 @@ type demoStory struct {
 // startStory starts the demo with some settings on free ports, with a folder of its own, and stops it with the test.
 func startStory(t *testing.T, environ ...string) *demoStory {
 	t.Helper()
-	f := demoFlags{dataDir: t.TempDir()}
+	return startDemoStory(t, demoFlags{dataDir: t.TempDir()}, environ...)
+}
+
+func startDemoStory(t *testing.T, f demoFlags, environ ...string) *demoStory {
+	t.Helper()
 	d, err := startDemo(t.Context(), f, environ, quietLogger())
 	if err != nil {
 		t.Fatal(err)
@@ -46,6 +50,20 @@ func startStory(t *testing.T, environ ...string) *demoStory {
 		}
 	})
 	return s
+}
+
+func TestStoryAnEmptyDemoLetsItsAdminInAndMakesNoSchool(t *testing.T) {
+	t.Parallel()
+	s := startDemoStory(t, demoFlags{dataDir: t.TempDir(), empty: true})
+	admin := browsertest.Start(t).Tab(t, 390, 844)
+	admin.Open(s.opened.SignIn)
+	admin.ClickOn("main form button")
+	admin.Sees("まずグループを1つつくってください")
+	groups, err := s.app.store.Groups(t.Context())
+	if err != nil || len(groups) != 0 || len(s.sim.Users()) != 0 {
+		t.Errorf("there are %d groups and %d LINE users, %v", len(groups), len(s.sim.Users()), err)
+	}
+	admin.Shot("empty-home")
 }
 
 func TestStoryAnAdminPublishesAMonthAndATeacherOpensItFromLINE(t *testing.T) {
