@@ -92,7 +92,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 
 	s := &Store{dir: o.Dir, clock: o.Clock, loc: o.Location, log: o.Logger, opts: o.Delivery.withDefaults(), compose: o.Compose, boot: uuid.NewString(), queued: make(chan struct{}, 1)}
-	s.write, err = sql.Open("sqlite3", "file:"+path+"?_journal_mode=WAL&_busy_timeout=5000&_synchronous=FULL&_foreign_keys=on&_txlock=immediate")
+	s.write, err = sql.Open("sqlite3", "file:"+path+"?_journal_mode=WAL&_busy_timeout=5000&_synchronous=FULL&_foreign_keys=on&_txlock=immediate&_stmt_cache_size=128")
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
@@ -144,10 +144,6 @@ func (s *Store) Close() error {
 		errs = append(errs, s.read.Close())
 	}
 	if s.write != nil {
-		s.writer.prepared.Range(func(_, v any) bool {
-			errs = append(errs, v.(*sql.Stmt).Close())
-			return true
-		})
 		errs = append(errs, s.write.Close())
 	}
 	return errors.Join(errs...)
@@ -184,7 +180,7 @@ func (s *Store) inReadTx(ctx context.Context, f func(*tx) error) error {
 		return fmt.Errorf("begin reading: %w", err)
 	}
 	defer begun.Rollback() // nothing was written
-	return f(&tx{Tx: begun, ctx: ctx, now: s.Now()})
+	return f(&tx{conn: begun, ctx: ctx, now: s.Now()})
 }
 
 // querier is what reads need: a transaction or the pool of readers.

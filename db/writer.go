@@ -3,11 +3,10 @@ package db
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -16,7 +15,7 @@ import (
 // all that most of them do, so while one is made durable the next ones gather. None notices: each runs by itself, in
 // order and in a savepoint of its own, fails by itself, and is told that it is done after the commit.
 type writer struct {
-	prepared sync.Map // query → *sql.Stmt
+	queries sync.Map // those of steady
 
 	mu      sync.Mutex
 	busy    bool     // somebody commits
@@ -48,16 +47,55 @@ const (
 // errNotWritten is what a write gets that shared a transaction with one whose goroutine was ended.
 var errNotWritten = errors.New("the transaction was given up")
 
-// tx is a running transaction with the instant it began at. Its statements are prepared once for the life of the
-// store: the writer has one connection, and compiling costs more than running most of them.
+// tx is a running transaction with the instant it began at.
 type tx struct {
-	*sql.Tx
-	ctx  context.Context
-	now  time.Time
-	s    *Store   // whose prepared statements it uses; nil for a reader, which has several connections
-	cold []string // statements that ran without being prepared
+	conn
+	ctx context.Context
+	now time.Time
 	// queued says that a job was written which may be due before what the runner sleeps for.
 	queued bool
+}
+
+// conn is what runs the statements of a transaction.
+type conn interface {
+	querier
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// steady runs statements on the writer's connection so that the driver compiles each of them once for the life of the
+// store. It puts a plus before each parameter, which changes nothing of its value: without it SQLite looks at the values
+// that are bound beside a partial index, and so compiles the statement anew at every run
+// (https://www.sqlite.org/c3ref/c_dbconfig_defensive.html, SQLITE_DBCONFIG_ENABLE_QPSG, which the driver cannot set).
+type steady struct {
+	*sql.Conn
+	queries *sync.Map // as written → with the plus
+}
+
+// parameter is a parameter of a statement.
+var parameter = regexp.MustCompile(`\?[0-9]*`)
+
+func (c steady) query(written string) string {
+	if q, ok := c.queries.Load(written); ok {
+		return q.(string)
+	}
+	q := parameter.ReplaceAllString(written, "+$0")
+	c.queries.Store(written, q)
+	return q
+}
+
+// ExecContext runs a statement.
+func (c steady) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	return c.Conn.ExecContext(ctx, c.query(query), args...)
+}
+
+// QueryContext runs a query for several rows.
+func (c steady) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return c.Conn.QueryContext(ctx, c.query(query), args...)
+}
+
+// QueryRowContext runs a query for one row.
+func (c steady) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	return c.Conn.QueryRowContext(ctx, c.query(query), args...)
 }
 
 // inTx runs f in an immediate transaction and returns when it is committed, or undone if f returned an error. Others may
@@ -143,16 +181,27 @@ func (s *Store) commitWaiting(own *write) {
 // takes with it what others wrote in it before, who get the error too; those after it are returned and try anew.
 func (s *Store) commitTogether(batch []*write, own *write) (rest []*write) {
 	ctx := context.Background()
-	begun, err := s.write.BeginTx(ctx, nil)
+	c, err := s.write.Conn(ctx)
 	if err != nil {
 		tell(batch, nil, fmt.Errorf("begin transaction: %w", err))
 		return nil
 	}
-	defer begun.Rollback()              // does nothing after the commit
+	defer c.Close()
+	// Not a sql.Tx, which starts a goroutine for every query, to watch for an end that no context brings here.
+	if _, err := c.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
+		tell(batch, nil, fmt.Errorf("begin transaction: %w", err))
+		return nil
+	}
+	open := true
+	defer func() {
+		if open {
+			s.rollBack(ctx, c)
+		}
+	}()
 	failed := make([]error, len(batch)) // told only once it is certain what came of the others
 	var written []*tx
 	for i, w := range batch {
-		t := &tx{Tx: begun, ctx: w.ctx, now: s.Now(), s: s}
+		t := &tx{conn: steady{c, &s.writer.queries}, ctx: w.ctx, now: s.Now()}
 		var lost error
 		switch {
 		case len(batch) > 1:
@@ -171,15 +220,15 @@ func (s *Store) commitTogether(batch []*write, own *write) (rest []*write) {
 		}
 	}
 	if len(written) > 0 {
-		if err := begun.Commit(); err != nil {
+		if _, err := c.ExecContext(ctx, `COMMIT`); err != nil {
 			tell(batch, failed, fmt.Errorf("commit transaction: %w", err))
 			return nil
 		}
+		open = false
 	}
 	tell(batch, failed, nil)
 	queued := false
 	for _, t := range written {
-		s.warm(ctx, t.cold)
 		queued = queued || t.queued
 	}
 	if queued {
@@ -189,6 +238,15 @@ func (s *Store) commitTogether(batch []*write, own *write) (rest []*write) {
 		}
 	}
 	return nil
+}
+
+// rollBack undoes an open transaction. Where that fails, mostly because SQLite has ended it itself for a full disk or an
+// I/O error, the connection is closed, so that the next transaction surely begins on a clean one.
+func (s *Store) rollBack(ctx context.Context, c *sql.Conn) {
+	if _, err := c.ExecContext(ctx, `ROLLBACK`); err != nil {
+		s.log.Warn("the connection is opened anew after a lost transaction", "error", err)
+		_ = c.Raw(func(any) error { return driver.ErrBadConn }) // returns the same error
+	}
 }
 
 // tell gives each write the error it failed with, and those that did not fail by themselves the one they share.
@@ -213,72 +271,6 @@ func (w *write) guarded(t *tx) error {
 		w.panicked = err
 	}
 	return err
-}
-
-// parameter is a parameter of a statement.
-var parameter = regexp.MustCompile(`\?[0-9]*`)
-
-// steady puts a plus before each parameter, which changes nothing of its value. Without it SQLite looks at the values
-// that are bound beside a partial index, and so compiles the statement anew at every run
-// (https://www.sqlite.org/c3ref/c_dbconfig_defensive.html, SQLITE_DBCONFIG_ENABLE_QPSG, which the driver cannot set).
-func steady(query string) string { return parameter.ReplaceAllString(query, "+$0") }
-
-// warm prepares statements for the next transactions; the connection is free again only after the one that met them.
-func (s *Store) warm(ctx context.Context, queries []string) {
-	for _, q := range queries {
-		if _, ok := s.writer.prepared.Load(q); ok {
-			continue
-		}
-		stmt, err := s.write.PrepareContext(ctx, steady(q))
-		if err != nil {
-			s.log.Warn("a statement could not be prepared", "error", err)
-			continue
-		}
-		if _, twice := s.writer.prepared.LoadOrStore(q, stmt); twice {
-			stmt.Close()
-		}
-	}
-}
-
-// stmt returns the prepared statement of a query, nil the first time.
-func (t *tx) stmt(query string) *sql.Stmt {
-	if t.s == nil {
-		return nil
-	}
-	if v, ok := t.s.writer.prepared.Load(query); ok {
-		return t.StmtContext(t.ctx, v.(*sql.Stmt))
-	}
-	if verb, _, _ := strings.Cut(query, " "); slices.Contains(preparable, verb) {
-		t.cold = append(t.cold, query)
-	}
-	return nil
-}
-
-// preparable are the verbs of the statements that are run again and again.
-var preparable = []string{"SELECT", "INSERT", "UPDATE", "DELETE", "SAVEPOINT", "ROLLBACK", "RELEASE"}
-
-// ExecContext runs a statement.
-func (t *tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	if stmt := t.stmt(query); stmt != nil {
-		return stmt.ExecContext(ctx, args...)
-	}
-	return t.Tx.ExecContext(ctx, query, args...)
-}
-
-// QueryContext runs a query for several rows.
-func (t *tx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	if stmt := t.stmt(query); stmt != nil {
-		return stmt.QueryContext(ctx, args...)
-	}
-	return t.Tx.QueryContext(ctx, query, args...)
-}
-
-// QueryRowContext runs a query for one row.
-func (t *tx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	if stmt := t.stmt(query); stmt != nil {
-		return stmt.QueryRowContext(ctx, args...)
-	}
-	return t.Tx.QueryRowContext(ctx, query, args...)
 }
 
 // exec runs a statement.

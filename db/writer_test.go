@@ -103,13 +103,13 @@ func (g *gathering) fine(err error) {
 func TestWritesThatWaitShareATransactionInTheirOrder(t *testing.T) {
 	t.Parallel()
 	g := gather(t)
-	var shared []*sql.Tx // written by one goroutine after the other
+	var shared []*sql.Conn // one for each transaction; written by one goroutine after the other
 	var words []string
 	for i := range 2*maxTogether + 1 {
 		word := fmt.Sprint(i)
 		words = append(words, word)
 		g.add(func(t *tx) error {
-			shared = append(shared, t.Tx)
+			shared = append(shared, t.conn.(steady).Conn)
 			return note(word)(t)
 		}, g.fine)
 	}
@@ -248,11 +248,12 @@ func TestAWriteWhoseCallerIsGoneBeforeItBeginsIsNotMade(t *testing.T) {
 
 func TestNoPreparedStatementIsCompiledAnewForTheValuesItGets(t *testing.T) {
 	t.Parallel()
+	c := steady{queries: new(sync.Map)}
 	for query, want := range map[string]string{
 		`SELECT ?, ?1, ?12 FROM notes WHERE word = ?`: `SELECT +?, +?1, +?12 FROM notes WHERE word = +?`,
 		`SELECT 1`: `SELECT 1`,
 	} {
-		if got := steady(query); got != want {
+		if got := c.query(query); got != want {
 			t.Errorf("%s becomes %s, want %s", query, got, want)
 		}
 	}
