@@ -104,21 +104,30 @@ func measure(ctx context.Context, f func(context.Context) (float64, error)) (flo
 		}
 		all = append(all, x)
 	}
-	slices.Sort(all)
-	return all[len(all)/2], nil
+	return median(all), nil
 }
 
-// compare prints a rate beside that of the hand-written loop.
+func median(all []float64) float64 {
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// compare prints a rate beside that of the hand-written loop. The two take turns, so that what else this machine does
+// is the same for both.
 func compare(ctx context.Context, name string, workers int, ours, byHand func(context.Context, int) (float64, error)) error {
-	a, err := measure(ctx, func(ctx context.Context) (float64, error) { return ours(ctx, workers) })
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+	var all, hand, ratios []float64
+	for range *runs {
+		a, err := ours(ctx, workers)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		b, err := byHand(ctx, workers)
+		if err != nil {
+			return fmt.Errorf("%s by hand: %w", name, err)
+		}
+		all, hand, ratios = append(all, a), append(hand, b), append(ratios, a/b)
 	}
-	b, err := measure(ctx, func(ctx context.Context) (float64, error) { return byHand(ctx, workers) })
-	if err != nil {
-		return fmt.Errorf("%s by hand: %w", name, err)
-	}
-	say("%-8s by %d       %6.0f/s   by hand %6.0f/s   ratio %.2f", name, workers, a, b, a/b)
+	say("%-8s by %d       %6.0f/s   by hand %6.0f/s   ratio %.2f", name, workers, median(all), median(hand), median(ratios))
 	return nil
 }
 
