@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net/mail"
+	"os"
 	"strings"
+
+	"golang.org/x/term"
 
 	"shiftpost/db"
 	"shiftpost/handlers/auth"
@@ -27,8 +30,7 @@ func admin(ctx context.Context, c Config, args []string, stdin io.Reader, stdout
 	if a, err := mail.ParseAddress(email); err != nil || a.Address != email {
 		return fmt.Errorf("%q is not an e-mail address", args[1])
 	}
-	fmt.Fprintf(stdout, "Password for %s (at least %d characters, then Enter): ", email, auth.MinPasswordLength)
-	password, err := readLine(stdin)
+	password, err := askPassword(fmt.Sprintf("Password for %s (at least %d characters, then Enter): ", email, auth.MinPasswordLength), stdin, stdout)
 	if err != nil {
 		return err
 	}
@@ -51,7 +53,7 @@ func admin(ctx context.Context, c Config, args []string, stdin io.Reader, stdout
 		} else if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(stdout, "\nThe password of %s is set.\n", email)
+		_, err = fmt.Fprintf(stdout, "The password of %s is set.\n", email)
 		return err
 	}
 	_, err = store.CreateAdmin(ctx, db.AdminEdit{Email: email, Name: strings.TrimSpace(args[2]), PasswordHash: hash})
@@ -61,15 +63,36 @@ func admin(ctx context.Context, c Config, args []string, stdin io.Reader, stdout
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "\nAdded %s. Sign in at %s/session/new\n", email, strings.TrimSuffix(c.BaseURL, "/"))
+	_, err = fmt.Fprintf(stdout, "Added %s. Sign in at %s/session/new\n", email, strings.TrimSuffix(c.BaseURL, "/"))
 	return err
 }
 
-// readLine reads what was typed up to Enter or the end of the input.
-func readLine(r io.Reader) (string, error) {
-	s, err := bufio.NewReader(r).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
+// askPassword reads what is typed up to Enter, or the end of an input that is no terminal. A terminal does not show it.
+func askPassword(prompt string, stdin io.Reader, stdout io.Writer) (password string, err error) {
+	f, ok := stdin.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		fmt.Fprint(stdout, prompt)
+		password, err = bufio.NewReader(stdin).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", fmt.Errorf("read password: %w", err)
+		}
+		fmt.Fprintln(stdout)
+		return strings.TrimRight(password, "\r\n"), nil
+	}
+	before, err := term.MakeRaw(int(f.Fd()))
+	if err != nil {
+		return "", fmt.Errorf("hide password: %w", err)
+	}
+	defer func() { err = errors.Join(err, term.Restore(int(f.Fd()), before)) }()
+	password, err = term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{f, stdout}, "").ReadPassword(prompt)
+	if errors.Is(err, io.EOF) { // Ctrl-C too
+		return "", errors.New("no password was typed, so nothing was changed")
+	}
+	if err != nil {
 		return "", fmt.Errorf("read password: %w", err)
 	}
-	return strings.TrimRight(s, "\r\n"), nil
+	return password, nil
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -9,8 +11,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jonboulle/clockwork"
+	"golang.org/x/sys/unix"
 
 	"shiftpost/db"
 	"shiftpost/db/dbtest"
@@ -73,6 +77,61 @@ func TestAnAdminIsAddedBesideTheProgramAndNothingIsSentByThat(t *testing.T) {
 	}
 	s.stop(t)
 	s.wantEnd(t, 1)
+}
+
+// terminal runs the program with that command line in a terminal where somebody answers the first question, and returns
+// its exit code and all that the terminal showed.
+func (s *killStory) terminal(t *testing.T, answer string, args ...string) (exitCode int, shown string) {
+	t.Helper()
+	master := dbtest.Must(os.OpenFile("/dev/ptmx", os.O_RDWR, 0))(t)
+	defer master.Close()
+	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n := dbtest.Must(unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN))(t)
+	slave := dbtest.Must(os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0))(t)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	c := exec.CommandContext(ctx, os.Args[0], args...)
+	c.Env, c.Stdin, c.Stdout, c.Stderr = s.env, slave, slave, slave
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	slave.Close()
+	for buffer := make([]byte, 4096); ; {
+		n, err := master.Read(buffer)
+		if err != nil { // EIO: nobody has the terminal open any more
+			break
+		}
+		shown += string(buffer[:n])
+		if strings.HasSuffix(shown, ": ") && answer != "" {
+			if _, err := master.WriteString(answer); err != nil {
+				t.Fatal(err)
+			}
+			answer = ""
+		}
+	}
+	var exit *exec.ExitError
+	if err := c.Wait(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return c.ProcessState.ExitCode(), shown
+}
+
+func TestATerminalDoesNotShowThePasswordThatIsTyped(t *testing.T) {
+	t.Parallel()
+	s := newKillStory(t)
+	const password = "another-mihon-juku"
+	for _, command := range [][]string{{"admin", "add", "first@mihon-juku.example", "見本 一郎"}, {"admin", "passwd", "first@mihon-juku.example"}} {
+		code, shown := s.terminal(t, password+"\r", command...)
+		if code != 0 || !strings.Contains(shown, "first@mihon-juku.example") || strings.Contains(shown, password) {
+			t.Errorf("%v ended with %d and showed:\n%s", command, code, shown)
+		}
+	}
+	const ctrlC = "\x03"
+	if code, shown := s.terminal(t, ctrlC, "admin", "add", "second@mihon-juku.example", "見本 二郎"); code != 1 || !strings.Contains(shown, "nothing was changed") {
+		t.Errorf("Ctrl-C ended it with %d and showed:\n%s", code, shown)
+	}
 }
 
 func TestAStopWritesTheJournalBackIntoTheDatabaseFile(t *testing.T) {
