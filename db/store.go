@@ -180,7 +180,7 @@ func (s *Store) inReadTx(ctx context.Context, f func(*tx) error) error {
 		return fmt.Errorf("begin reading: %w", err)
 	}
 	defer begun.Rollback() // nothing was written
-	return f(&tx{conn: begun, ctx: ctx, now: s.Now()})
+	return f(&tx{Tx: begun, ctx: ctx, now: s.Now()})
 }
 
 // querier is what reads need: a transaction or the pool of readers.

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"sync"
 	"time"
+
+	"shiftpost/db/queue"
 )
 
 // writer lets the writes that wait for the one connection share a transaction. Making a commit durable costs more than
@@ -49,17 +51,11 @@ var errNotWritten = errors.New("the transaction was given up")
 
 // tx is a running transaction with the instant it began at.
 type tx struct {
-	conn
+	queue.Tx
 	ctx context.Context
 	now time.Time
 	// queued says that a job was written which may be due before what the runner sleeps for.
 	queued bool
-}
-
-// conn is what runs the statements of a transaction.
-type conn interface {
-	querier
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
 // steady runs statements on the writer's connection so that the driver compiles each of them once for the life of the
@@ -201,7 +197,7 @@ func (s *Store) commitTogether(batch []*write, own *write) (rest []*write) {
 	failed := make([]error, len(batch)) // told only once it is certain what came of the others
 	var written []*tx
 	for i, w := range batch {
-		t := &tx{conn: steady{c, &s.writer.queries}, ctx: w.ctx, now: s.Now()}
+		t := &tx{Tx: steady{c, &s.writer.queries}, ctx: w.ctx, now: s.Now()}
 		var lost error
 		switch {
 		case len(batch) > 1:

@@ -109,7 +109,7 @@ func TestWritesThatWaitShareATransactionInTheirOrder(t *testing.T) {
 		word := fmt.Sprint(i)
 		words = append(words, word)
 		g.add(func(t *tx) error {
-			shared = append(shared, t.conn.(steady).Conn)
+			shared = append(shared, t.Tx.(steady).Conn)
 			return note(word)(t)
 		}, g.fine)
 	}
