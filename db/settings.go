@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -21,21 +20,44 @@ func (s *Store) Settings(ctx context.Context) (roster.Settings, error) {
 }
 
 func (s *Store) settings(ctx context.Context, q querier) (roster.Settings, error) {
-	v := roster.Settings{UndoWindow: max(0, s.opts.UndoWindow), EditNumber: 1}
-	var value string
-	err := q.QueryRowContext(ctx, `SELECT value, edit_number, updated_at FROM settings WHERE key = 'undo_window'`).Scan(&value, &v.EditNumber, scanInstant(&v.UpdatedAt))
+	v := roster.Settings{UndoWindow: max(0, s.opts.UndoWindow)}
+	set, err := readSetting(ctx, q, "undo_window")
+	v.EditNumber, v.UpdatedAt = set.editNumber, set.updatedAt
+	if err == nil && !set.updatedAt.IsZero() {
+		v.UndoWindow = time.Duration(set.value) * time.Second
+	}
+	return v, err
+}
+
+// setting is one row of what is set; with the edit number 1 and no instant while there is none.
+type setting struct {
+	value      int
+	editNumber int64
+	updatedAt  time.Time
+}
+
+func readSetting(ctx context.Context, q querier, key string) (setting, error) {
+	v := setting{editNumber: 1}
+	err := q.QueryRowContext(ctx, `SELECT value, edit_number, updated_at FROM settings WHERE key = ?`, key).Scan(&v.value, &v.editNumber, scanInstant(&v.updatedAt))
 	if errors.Is(err, sql.ErrNoRows) {
 		return v, nil
 	}
+	return v, wrap(err, "setting %s", key)
+}
+
+// writeSetting changes a setting that was read with that edit number. Beside failures the error is ErrEdited.
+func (t *tx) writeSetting(key string, value int, editNumber, adminID int64) error {
+	before, err := readSetting(t.ctx, t, key)
 	if err != nil {
-		return v, err
+		return err
 	}
-	seconds, err := strconv.Atoi(value)
-	if err != nil {
-		return v, fmt.Errorf("undo window: %w", err)
+	if before.editNumber != editNumber {
+		return ErrEdited
 	}
-	v.UndoWindow = time.Duration(seconds) * time.Second
-	return v, nil
+	_, err = t.exec(`INSERT INTO settings (key, value, edit_number, updated_at, updated_by) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (key) DO UPDATE SET value = excluded.value, edit_number = excluded.edit_number, updated_at = excluded.updated_at, updated_by = excluded.updated_by`,
+		key, strconv.Itoa(value), editNumber+1, at(t.now), ref(adminID))
+	return wrap(err, "setting %s", key)
 }
 
 // SettingsEdit is what an admin sets for the whole school.
@@ -51,17 +73,7 @@ func (s *Store) EditSettings(ctx context.Context, editNumber int64, e SettingsEd
 		return ErrUndoWindow
 	}
 	err := s.inTx(ctx, func(t *tx) error {
-		before, err := s.settings(t.ctx, t)
-		if err != nil {
-			return err
-		}
-		if before.EditNumber != editNumber {
-			return ErrEdited
-		}
-		_, err = t.exec(`INSERT INTO settings (key, value, edit_number, updated_at, updated_by) VALUES ('undo_window', ?, ?, ?, ?)
-			ON CONFLICT (key) DO UPDATE SET value = excluded.value, edit_number = excluded.edit_number, updated_at = excluded.updated_at, updated_by = excluded.updated_by`,
-			strconv.Itoa(int(e.UndoWindow/time.Second)), editNumber+1, at(t.now), ref(e.AdminID))
-		return err
+		return t.writeSetting("undo_window", int(e.UndoWindow/time.Second), editNumber, e.AdminID)
 	})
 	return wrap(err, "edit settings")
 }

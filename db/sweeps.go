@@ -134,10 +134,11 @@ func (s *Store) recoverDelivery(ctx context.Context, deliveryID int64) (moved bo
 	return moved && err == nil, err
 }
 
-// Prune removes finished jobs older than a week, the previews older than a day that were never published, and webhook
-// events that ended a month ago, in small transactions. It returns how many rows went.
+// Prune removes finished jobs older than a week, the previews older than a day that were never published, webhook
+// events that ended a month ago, and deliveries older than the retention, in small transactions. It returns how many of
+// them went.
 func (s *Store) Prune(ctx context.Context) (int, error) {
-	const step = 500
+	const step = 100
 	total := 0
 	for _, remove := range []func(*tx) (int, error){
 		func(t *tx) (int, error) { return queue.Prune(t.ctx, t, t.now.Add(-doneJobsKept), step) },
@@ -151,6 +152,7 @@ func (s *Store) Prune(ctx context.Context) (int, error) {
 			return int(n), err
 		},
 		func(t *tx) (int, error) { return t.pruneEvents(step) },
+		func(t *tx) (int, error) { return s.pruneDeliveries(t, step) },
 	} {
 		for {
 			n := 0
