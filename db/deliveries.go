@@ -31,10 +31,13 @@ func jobKind(k roster.DeliveryKind) string {
 // lane names the destination of a delivery for the queue, without naming a LINE id.
 func lane(d roster.Delivery) string {
 	if d.Kind.Notice() {
-		return fmt.Sprintf("teacher:%d", d.TeacherID)
+		return noticeLane(d.LINEID)
 	}
 	return fmt.Sprintf("group:%d", d.GroupID)
 }
+
+// noticeLane goes by the LINE user, who may be linked to another teacher while a notice is on its way to them.
+func noticeLane(lineID string) string { return "to:" + hashedID(lineID) }
 
 // Delivery events, beside its making and its attempts, that a delivery's history shows.
 const (
@@ -160,12 +163,12 @@ func (s *Store) check(t *tx, d roster.Delivery) (roster.Code, error) {
 }
 
 // superseded reports whether a newer delivery of the same group and month has taken the place of d: its time has
-// come, and it was not called off before any try.
+// come, which a clock that was set back since does not change, and it was not called off before any try.
 func (t *tx) superseded(d roster.Delivery) (bool, error) {
 	var yes bool
 	err := t.row(`SELECT EXISTS (SELECT 1 FROM deliveries n JOIN publications np ON np.id = n.publication_id
 		JOIN publications p ON p.group_id = np.group_id AND p.month = np.month
-		WHERE p.id = ? AND n.id > ? AND n.due_at <= ? AND NOT (n.state = 'canceled' AND n.first_try_at IS NULL))`,
+		WHERE p.id = ? AND n.id > ? AND n.due_at <= max(?, n.created_at) AND NOT (n.state = 'canceled' AND n.first_try_at IS NULL))`,
 		d.PublicationID, d.ID, at(t.now)).Scan(&yes)
 	if err != nil {
 		return false, fmt.Errorf("look for what supersedes delivery %d: %w", d.ID, err)

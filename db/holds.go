@@ -108,18 +108,37 @@ func (s *Store) endHold(t *tx, cause roster.HoldCause) error {
 	if n, err := res.RowsAffected(); err != nil || n == 0 {
 		return err
 	}
+	t.queued = true
+	if cause == roster.HoldClock {
+		return t.ageKeys()
+	}
 	failed, err := list(t.ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE state = 'failed' AND held_by = ? AND kind <> 'shift_publication'`, cause)
 	if err != nil {
 		return err
 	}
 	for _, d := range failed {
-		err := s.retry(t, d, retryOptions{})
-		var unwanted *NotWantedError
-		if err != nil && !errors.As(err, &unwanted) && !errors.Is(err, ErrMayHaveArrived) && !errors.Is(err, ErrLive) {
+		// What is wrong with one must not keep the hold, nor what ended it, from being written down.
+		failure, err := t.within(func() error {
+			return recovered(func() error { return s.retry(t, d, retryOptions{}) })
+		})
+		if err != nil {
 			return err
+		}
+		var unwanted *NotWantedError
+		if failure != nil && !errors.As(failure, &unwanted) && !errors.Is(failure, ErrMayHaveArrived) && !errors.Is(failure, ErrLive) {
+			s.log.Error("a notice could not be queued again at the end of a hold", "delivery", d.ID, "cause", cause, "error", failure)
 		}
 	}
 	return nil
+}
+
+// ageKeys makes retry keys that were first tried in what was the future when the clock's hold began as old as they can
+// be: by how far it lay ahead. When the clock of then was wrong they are older than they seem, and LINE may have
+// forgotten them.
+func (t *tx) ageKeys() error {
+	_, err := t.exec(`UPDATE deliveries SET key_first_try_at = key_first_try_at - (h.probe_at - h.since) FROM channel_holds h
+		WHERE h.cause = 'clock' AND deliveries.state IN ('pending', 'queued', 'processing', 'failed') AND deliveries.key_first_try_at > h.since`)
+	return wrap(err, "age retry keys")
 }
 
 // endHoldsByProof ends the holds that a message which passed them has disproved: LINE took it. What is left of the
@@ -183,7 +202,8 @@ func (s *Store) HeldWork(ctx context.Context, h roster.Hold) (roster.HeldWork, e
 }
 
 // ResumeClock says that the present clock is right although rows from its future exist: they no longer count, and
-// every waiting job becomes due. Without a hold of the clock it does nothing.
+// every waiting job becomes due, and so is the next look at a hold that began in that future. Without a hold of the clock
+// it does nothing.
 func (s *Store) ResumeClock(ctx context.Context) error {
 	err := s.inTx(ctx, func(t *tx) error {
 		var held bool
@@ -199,6 +219,9 @@ func (s *Store) ResumeClock(ctx context.Context) error {
 			return err
 		}
 		if _, err := t.exec(`UPDATE deliveries SET next_attempt_at = ? WHERE state IN ('pending', 'queued') AND next_attempt_at > ?`, at(t.now), at(t.now)); err != nil {
+			return err
+		}
+		if _, err := t.exec(`UPDATE channel_holds SET probe_at = ? WHERE since > ? AND ended_at IS NULL AND cause <> 'clock'`, at(t.now), at(t.now)); err != nil {
 			return err
 		}
 		return s.endHold(t, roster.HoldClock)

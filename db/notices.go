@@ -212,17 +212,29 @@ func (t *tx) stands(kind roster.DeliveryKind, shiftID, version int64, lineID str
 	return yes, wrap(err, "standing notices of shift %d", shiftID)
 }
 
-// noteUntold keeps one canceled row for a notice that cannot be sent, per shift, kind and reason.
+// noteUntold keeps one canceled row for a notice that cannot be sent, per shift, kind and reason. It is about the shift's
+// present version and counts until the present deadline; only what came too late is history, and a row for each version.
 func (t *tx) noteUntold(kind roster.DeliveryKind, x roster.Shift, teacher roster.Teacher, deadline time.Time, code roster.Code) (bool, error) {
-	res, err := t.exec(`INSERT INTO deliveries (kind, state, code, retry_key, teacher_id, shift_id, shift_version, line_id, due_at, deadline_at, created_at, updated_at, finished_at)
-		SELECT ?1, 'canceled', ?2, '', ?3, ?4, ?5, ?6, ?7, ?8, ?7, ?7, ?7
-		WHERE NOT EXISTS (SELECT 1 FROM deliveries WHERE shift_id = ?4 AND teacher_id = ?3 AND kind = ?1 AND state = 'canceled' AND code = ?2)`,
-		kind, code, teacher.ID, x.ID, x.Version, teacher.LINEUserID, at(t.now), at(deadline))
-	if err != nil {
-		return false, fmt.Errorf("note what shift %d's teacher cannot be told: %w", x.ID, err)
+	const same = `shift_id = ?4 AND teacher_id = ?3 AND kind = ?1 AND state = 'canceled' AND code = ?2`
+	args := []any{kind, code, teacher.ID, x.ID, x.Version, teacher.LINEUserID, at(t.now), at(deadline)}
+	changed := func(query string) (bool, error) {
+		res, err := t.exec(query, args...)
+		if err != nil {
+			return false, fmt.Errorf("note what shift %d's teacher cannot be told: %w", x.ID, err)
+		}
+		n, err := res.RowsAffected()
+		return n > 0, err
 	}
-	n, err := res.RowsAffected()
-	return n > 0, err
+	if code != roster.CodeShiftStarted {
+		moved, err := changed(`UPDATE deliveries SET shift_version = ?5, deadline_at = ?8, updated_at = ?7, line_id = ?6
+			WHERE ` + same + ` AND first_try_at IS NULL AND (shift_version <> ?5 OR deadline_at <> ?8)`)
+		if err != nil || moved {
+			return moved, err
+		}
+	}
+	return changed(`INSERT INTO deliveries (kind, state, code, retry_key, teacher_id, shift_id, shift_version, line_id, due_at, deadline_at, created_at, updated_at, finished_at)
+		SELECT ?1, 'canceled', ?2, '', ?3, ?4, ?5, ?6, ?7, ?8, ?7, ?7, ?7
+		WHERE NOT EXISTS (SELECT 1 FROM deliveries WHERE ` + same + ` AND (shift_version = ?5 OR ?2 <> 'SHIFT_STARTED' AND first_try_at IS NULL))`)
 }
 
 // settleEdit compares after a shift was edited: for whom it was, for whom it is, for everybody who was told about it,
@@ -484,7 +496,7 @@ func (s *Store) takeOver(t *tx, d *roster.Delivery, tells roster.Told) (bool, er
 		AND CASE WHEN ?2 THEN w.shift_id = ?3 ELSE w.classroom_id = ?4 AND w.date = ?5 AND w.start_minutes = ?6 AND w.end_minutes = ?7 END
 		AND d.id <> ?8 AND d.kind = ?9 AND d.state IN ('canceled', 'failed') AND `+mayHaveArrived+`
 		AND NOT EXISTS (SELECT 1 FROM attempts a JOIN deliveries o ON o.id = a.delivery_id
-			WHERE o.line_id = ?1 AND o.shift_id IN (?3, d.shift_id) AND o.id <> d.id AND a.id > (SELECT max(id) FROM attempts WHERE delivery_id = d.id))
+			WHERE o.line_id = ?1 AND o.shift_id IN (?3, d.shift_id) AND o.id <> d.id AND a.retry_key <> d.retry_key AND a.id > (SELECT max(id) FROM attempts WHERE delivery_id = d.id))
 		ORDER BY d.id DESC LIMIT 1`, d.LINEID, tells.Canceled, d.ShiftID, w.ClassroomID, w.Date, w.Times.Start, w.Times.End, d.ID, d.Kind)
 	if errors.Is(err, ErrNotFound) || (err == nil && roster.KeyExpired(t.now, before.KeyFirstTryAt, s.opts.RetryKeyTTL)) {
 		return false, nil

@@ -91,22 +91,30 @@ func (s *Store) makePlain(ctx context.Context, windows []window) (made map[int64
 			roster.ShiftReminder, at(t.now), string(in)); err != nil {
 			return fmt.Errorf("save first reminders: %w", err)
 		}
-		if _, err := t.exec(`INSERT INTO jobs (kind, subject_id, lane, state, run_at, created_at, updated_at)
-			SELECT ?1, id, 'teacher:' || teacher_id, 'ready', ?2, ?2, ?2 FROM deliveries WHERE id > ?3`, JobNotice, at(t.now), last); err != nil {
-			return fmt.Errorf("queue first reminders: %w", err)
+		type job struct {
+			Delivery int64  `json:"delivery"`
+			Lane     string `json:"lane"`
 		}
-		ids, err := list(t.ctx, t, func(r scanner) (x int64, err error) {
-			err = r.Scan(&x)
-			return x, err
-		}, `SELECT shift_id FROM deliveries WHERE id > ?`, last)
+		made = make(map[int64]bool, len(windows))
+		queued, err := list(t.ctx, t, func(r scanner) (j job, err error) {
+			var shiftID int64
+			var lineID string
+			err = r.Scan(&j.Delivery, &shiftID, &lineID)
+			made[shiftID], j.Lane = true, noticeLane(lineID)
+			return j, err
+		}, `SELECT id, shift_id, line_id FROM deliveries WHERE id > ?`, last)
+		if err != nil || len(queued) == 0 {
+			return err
+		}
+		in, err := json.Marshal(queued)
 		if err != nil {
 			return err
 		}
-		made = make(map[int64]bool, len(ids))
-		for _, id := range ids {
-			made[id] = true
+		if _, err := t.exec(`INSERT INTO jobs (kind, subject_id, lane, state, run_at, created_at, updated_at)
+			SELECT ?1, p.value ->> 'delivery', p.value ->> 'lane', 'ready', ?2, ?2, ?2 FROM json_each(?3) p`, JobNotice, at(t.now), string(in)); err != nil {
+			return fmt.Errorf("queue first reminders: %w", err)
 		}
-		t.queued = len(ids) > 0
+		t.queued = true
 		return nil
 	})
 	if err != nil {
@@ -196,11 +204,11 @@ func (s *Store) dueReminders(ctx context.Context, now time.Time, today roster.Da
 	}), nil
 }
 
-// missedReminders notes the shifts that began since the last recorded run, were confirmed before, and of which nobody
-// was reminded. Before a first recorded run there is nothing to look back to.
+// missedReminders notes the shifts that began since the last recorded run without trouble, were confirmed before, and of
+// which nobody was reminded. Before a first one there is nothing to look back to.
 func (s *Store) missedReminders(ctx context.Context, now time.Time, today roster.Date) (int, error) {
 	var last time.Time
-	err := s.read.QueryRowContext(ctx, `SELECT max(ran_at) FROM sweeps WHERE name = ?`, SweepReminders).Scan(scanInstant(&last))
+	err := s.read.QueryRowContext(ctx, `SELECT max(done_at) FROM sweeps WHERE name = ?`, SweepReminders).Scan(scanInstant(&last))
 	if err != nil {
 		return 0, fmt.Errorf("last run of the reminders: %w", err)
 	}

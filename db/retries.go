@@ -99,10 +99,12 @@ func (s *Store) retry(t *tx, d roster.Delivery, o retryOptions) error {
 	return t.event(d.ID, event, "", o.adminID)
 }
 
-// mayHaveArrived reports whether a try of a delivery is open or ended without a known answer.
+// mayHaveArrived reports whether a try of a delivery is open or ended without a known answer, or one of the notice whose
+// key it took over.
 func (t *tx) mayHaveArrived(deliveryID int64) (bool, error) {
 	var yes bool
-	err := t.row(`SELECT `+mayHaveArrived+` FROM deliveries d WHERE d.id = ?`, deliveryID).Scan(&yes)
+	err := t.row(`SELECT `+mayHaveArrived+` OR EXISTS (SELECT 1 FROM told w JOIN deliveries b ON b.id = w.delivery_id
+		WHERE w.line_id = d.line_id AND w.certainty = 'maybe' AND b.id <> d.id AND b.retry_key = d.retry_key) FROM deliveries d WHERE d.id = ?`, deliveryID).Scan(&yes)
 	return yes, wrap(err, "read attempts of delivery %d", deliveryID)
 }
 

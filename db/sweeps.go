@@ -18,8 +18,9 @@ func (s *Store) RecordSweep(ctx context.Context, name string, began time.Time, h
 		text = fmt.Sprintf("%.200s", sweepErr)
 	}
 	err := s.inTx(ctx, func(t *tx) error {
-		_, err := t.exec(`INSERT INTO sweeps (name, ran_at, handled, error) VALUES (?, ?, ?, ?)
-			ON CONFLICT (name) DO UPDATE SET ran_at = excluded.ran_at, handled = excluded.handled, error = excluded.error`, name, at(began), handled, text)
+		_, err := t.exec(`INSERT INTO sweeps (name, ran_at, handled, error, done_at) VALUES (?1, ?2, ?3, ?4, CASE WHEN ?4 = '' THEN ?2 END)
+			ON CONFLICT (name) DO UPDATE SET ran_at = excluded.ran_at, handled = excluded.handled, error = excluded.error, done_at = coalesce(excluded.done_at, done_at)`,
+			name, at(began), handled, text)
 		return err
 	})
 	return wrap(err, "record sweep %s", name)

@@ -122,8 +122,8 @@ func (s *Store) beginTry(t *tx, job queue.Job, held []string, guarded bool) (*Tr
 	if err != nil {
 		return nil, fmt.Errorf("delivery %d: %w", job.SubjectID, err)
 	}
-	if job.TakenOver != "" {
-		wait, err := s.interrupt(t, &d, job)
+	if job.TakenOver != "" || d.State == roster.Processing {
+		wait, err := s.takeBack(t, &d, job, guarded)
 		if err != nil || wait {
 			return nil, err
 		}
@@ -151,6 +151,33 @@ func (s *Store) beginTry(t *tx, job queue.Job, held []string, guarded bool) (*Tr
 	}
 	s.log.Error("a try could not be begun", "delivery", d.ID, "error", failure)
 	return nil, s.spendTry(t, d, job)
+}
+
+// takeBack is interrupt, and guarded lets those behind go on when that fails: it is tried again later.
+func (s *Store) takeBack(t *tx, d *roster.Delivery, job queue.Job, guarded bool) (wait bool, err error) {
+	if !guarded {
+		return s.interrupt(t, d, job)
+	}
+	wait = true
+	err = s.orLater(t, job, func() error {
+		waits, err := s.interrupt(t, d, job)
+		if err == nil {
+			wait = waits
+		}
+		return err
+	})
+	return wait, err
+}
+
+// orLater runs f for a job that is leased to this boot. When f fails alone, what it did is undone and the job rests a
+// while.
+func (s *Store) orLater(t *tx, job queue.Job, f func() error) error {
+	failure, err := t.within(func() error { return recovered(f) })
+	if err != nil || failure == nil {
+		return err
+	}
+	s.log.Error("a job could not be taken back", "kind", job.Kind, "subject", job.SubjectID, "error", failure)
+	return queue.RetryAt(t.ctx, t, t.now, job.ID, s.boot, t.now.Add(interruptedWait))
 }
 
 // recovered makes an error of a panic.
@@ -506,17 +533,18 @@ func (s *Store) RecoverOrphans(ctx context.Context) (int, error) {
 			if err := queue.Adopt(t.ctx, t, t.now, job, s.boot); err != nil {
 				return err
 			}
-			wait, err := s.interruptJob(t, job)
-			if err != nil {
-				return err
-			}
-			if !wait {
+			err := s.orLater(t, job, func() error {
+				wait, err := s.interruptJob(t, job)
+				if err != nil || wait {
+					return err
+				}
 				if err := queue.RetryAt(t.ctx, t, t.now, job.ID, s.boot, t.now); err != nil {
 					return err
 				}
-				if err := s.afterInterruption(t, job); err != nil {
-					return err
-				}
+				return s.afterInterruption(t, job)
+			})
+			if err != nil {
+				return err
 			}
 		}
 		n = len(jobs)

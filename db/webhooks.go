@@ -86,8 +86,13 @@ func eventLane(e roster.LINEEvent) string {
 	if source == "" {
 		source = e.UserID
 	}
-	sum := sha256.Sum256([]byte(source))
-	return "line:" + hex.EncodeToString(sum[:8])
+	return "line:" + hashedID(source)
+}
+
+// hashedID stands for a LINE id where none may be named.
+func hashedID(lineID string) string {
+	sum := sha256.Sum256([]byte(lineID))
+	return hex.EncodeToString(sum[:8])
 }
 
 // WebhookEvent is an event about which LINE must be asked, or which it wants an answer to. What it says by itself is

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -150,8 +151,13 @@ func (s *Store) commitWaiting(own *write) {
 	s.writer.mu.Lock()
 	batch := s.writer.take()
 	s.writer.mu.Unlock()
+	returned := false
 	defer func() {
 		s.writer.mu.Lock()
+		if !returned { // this goroutine ends, and cannot commit again
+			gone := func(w *write) bool { return w == own }
+			s.writer.waiting, s.writer.later = slices.DeleteFunc(s.writer.waiting, gone), slices.DeleteFunc(s.writer.later, gone)
+		}
 		switch {
 		case len(s.writer.waiting) > 0:
 			s.writer.waiting[0].lead <- struct{}{}
@@ -171,6 +177,7 @@ func (s *Store) commitWaiting(own *write) {
 	for rest := batch; len(rest) > 0; {
 		rest = s.commitTogether(rest, own)
 	}
+	returned = true
 }
 
 // commitTogether runs some writes in one transaction. What SQLite ends a transaction for (a full disk, an I/O error)

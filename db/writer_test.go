@@ -258,3 +258,21 @@ func TestNoPreparedStatementIsCompiledAnewForTheValuesItGets(t *testing.T) {
 		}
 	}
 }
+
+func TestAGoroutineThatEndsWhileItCommitsForOthersLeavesTheTurnToTheNext(t *testing.T) {
+	t.Parallel()
+	g := gather(t)
+	g.queue(func() { _ = g.inTxLater(t.Context(), func(*tx) error { runtime.Goexit(); return nil }) })
+	g.writer.mu.Lock()
+	g.writer.passed = maxPassed // what nobody waits for goes next
+	g.writer.mu.Unlock()
+	ended := make(chan struct{})
+	g.queue(func() {
+		defer close(ended)
+		_ = g.inTx(t.Context(), note("of the one that ends"))
+		t.Error("the goroutine that commits goes on")
+	})
+	close(g.release)
+	<-ended
+	g.fine(g.inTx(t.Context(), note("later")))
+}

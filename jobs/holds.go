@@ -2,6 +2,8 @@ package jobs
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"shiftpost/db/roster"
@@ -18,44 +20,45 @@ type channel interface {
 // watchHolds looks at each hold when it is due and ends those whose cause is gone, until ctx ends. At the start it asks
 // LINE about a refused token at once: a new one may have been set.
 func (r *Runner) watchHolds(ctx context.Context) {
-	r.probeHolds(ctx, true)
-	for ctx.Err() == nil {
+	rest := time.Millisecond
+	for starting := true; ctx.Err() == nil; starting = false {
+		if err := r.probeHolds(ctx, starting); err == nil {
+			rest = time.Millisecond
+		} else {
+			// What LINE answered may not have been noted: it must not be asked again at once, nor so for ever.
+			rest = min(max(2*rest, claimPause), pollEvery)
+			if ctx.Err() == nil {
+				r.o.Logger.Error("the holds could not be looked at", "error", err)
+			}
+		}
 		wait := pollEvery
 		if holds, err := r.o.Store.Holds(ctx); err == nil {
 			for _, h := range holds {
 				if !h.ProbeAt.IsZero() {
-					wait = min(wait, max(h.ProbeAt.Sub(r.o.Store.Now()), time.Millisecond))
+					wait = min(wait, h.ProbeAt.Sub(r.o.Store.Now()))
 				}
 			}
 		}
-		if !r.pause(ctx, wait) {
+		if !r.pause(ctx, max(wait, rest)) {
 			return
 		}
-		r.probeHolds(ctx, false)
 	}
 }
 
 // probeHolds looks at the holds that are due, or at all that LINE can be asked about.
-func (r *Runner) probeHolds(ctx context.Context, starting bool) {
-	if err := r.o.Store.CheckClock(ctx); err != nil && ctx.Err() == nil {
-		r.o.Logger.Error("the clock could not be checked", "error", err)
-	}
+func (r *Runner) probeHolds(ctx context.Context, starting bool) error {
+	errs := []error{r.o.Store.CheckClock(ctx)}
 	holds, err := r.o.Store.Holds(ctx)
-	if err != nil {
-		if ctx.Err() == nil {
-			r.o.Logger.Error("holds could not be read", "error", err)
-		}
-		return
-	}
+	errs = append(errs, err)
 	for _, h := range holds {
 		due := !h.ProbeAt.IsZero() && !h.ProbeAt.After(r.o.Store.Now())
-		if !due && !(starting && h.Cause == roster.HoldUnauthorized) {
-			continue
-		}
-		if err := r.probe(ctx, h); err != nil && ctx.Err() == nil {
-			r.o.Logger.Error("a hold could not be looked at", "cause", h.Cause, "error", err)
+		if due || starting && h.Cause == roster.HoldUnauthorized {
+			if err := r.probe(ctx, h); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", h.Cause, err))
+			}
 		}
 	}
+	return errors.Join(errs...)
 }
 
 func (r *Runner) probe(ctx context.Context, h roster.Hold) error {
@@ -85,7 +88,6 @@ func (r *Runner) probe(ctx context.Context, h roster.Hold) error {
 		return err
 	}
 	r.o.Logger.Info("pushes go on", "cause", h.Cause)
-	r.Wake()
 	return nil
 }
 

@@ -683,8 +683,10 @@ func (r *noticeRun) judgeReminded(t *rapid.T, id int64, v *wallTeacher, shiftID 
 	if !s.confirmed || s.teacher != id || !v.on || !v.active || !s.work.start().After(now) || from.After(now) {
 		return
 	}
-	for _, m := range slices.Backward(r.log) {
-		if m.took && m.user == v.user && m.says(s.work) && !m.at.Before(from) {
+	for i, m := range slices.Backward(r.log) {
+		// A notice that took over the key of one which had arrived was made inside the window, and says nothing new.
+		arrived := m.took || slices.ContainsFunc(r.log[:i], func(e told) bool { return e.took && e.key == m.key && e.delivery != m.delivery })
+		if arrived && m.user == v.user && m.says(s.work) && !m.at.Before(from) {
 			return
 		}
 	}

@@ -549,3 +549,41 @@ func TestAReminderRefusedBeforeTheNextVersionIsHistory(t *testing.T) {
 		s.sim.Assert(t)
 	}
 }
+
+func TestHomeGoesOnListingAChangeThatCannotBeToldWhenTheShiftIsMovedAgain(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	x := s.told(t)
+	s.change(t, x.ID, 0, 15, "17:00-21:30")
+	s.pastUndo(t)
+	s.switchNotices(t, 0, false)
+	s.change(t, x.ID, 0, 9, "10:00-12:00")
+	s.change(t, x.ID, 0, 15, "19:00-21:30")
+	s.Clock.Advance(24 * time.Hour) // the 9th, when the moment of the first change is over
+	s.remind(t)
+	untold := dbtest.Must(s.Store.Home(t.Context(), s.Group.ID))(t).Concerns.Untold
+	if len(untold) != 1 || untold[0].Shift.Date.Day != 15 {
+		t.Errorf("home lists %v, want the change of the 15th", untold)
+	}
+	s.wantNotices(t, x.ID, "reminder sent", "correction sent", "correction canceled LINE_DISABLED")
+}
+
+func TestAShiftThatWasPutOffAndIsMissedASecondTimeIsListedAgain(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	sweeps := s.sweeps(t)
+	x := s.Confirm(t, 0, 8, "17:00-21:30")
+	dbtest.Must(sweeps.Remind(t.Context()))(t)
+	s.at(t, "17:30") // the program was down meanwhile
+	dbtest.Must(sweeps.Remind(t.Context()))(t)
+	s.wantNotices(t, x.ID, "reminder canceled SHIFT_STARTED")
+	s.change(t, x.ID, 0, 12, "17:00-21:30")
+	s.Clock.Advance(92 * time.Hour) // the 12th, 13:30
+	dbtest.Must(sweeps.Remind(t.Context()))(t)
+	s.Clock.Advance(4*time.Hour + 15*time.Minute) // it was down again
+	dbtest.Must(sweeps.Remind(t.Context()))(t)
+	s.wantNotices(t, x.ID, "reminder canceled SHIFT_STARTED", "reminder canceled SHIFT_STARTED")
+	if missed := dbtest.Must(s.Store.Home(t.Context(), s.Group.ID))(t).Concerns.Missed; len(missed) != 1 || missed[0].Shift.Date.Day != 12 {
+		t.Errorf("home lists %v, want the shift of the 12th", missed)
+	}
+}

@@ -52,7 +52,7 @@ const claimTogether = 3
 // request was answered takes the next job at once, so that the next claim and its result can share a commit.
 const unwritten = 2
 
-// claimPause is the rest after a claim that failed.
+// claimPause is the rest after the database could not do what the runner needs.
 const claimPause = time.Second
 
 // NewRunner returns a runner; Run starts it.
@@ -100,6 +100,11 @@ func (r *Runner) Run(ctx context.Context) error {
 		r.o.Logger.Info("took back jobs of an earlier run", "jobs", n)
 	}
 
+	// Before the first claim: a clock that is behind makes a dead retry key look alive.
+	if err := r.o.Store.CheckClock(ctx); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("start runner: %w", err)
+	}
+
 	requests, cut := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cut(nil)
 	writing, giveUp := context.WithCancel(context.WithoutCancel(ctx))
@@ -110,23 +115,25 @@ func (r *Runner) Run(ctx context.Context) error {
 	open := make(chan struct{}, unwritten*r.o.Workers) // and for each claimed job whose end is not written down
 	renewing := r.o.Clock.NewTicker(max(r.o.Lease/3, time.Millisecond))
 	defer renewing.Stop()
-	renewal := false // the leases of what is in flight must be renewed first, else a claim could take them over
+	renewed := r.o.Store.Now()
 	for ctx.Err() == nil {
-		select {
-		case <-renewing.Chan():
-			renewal = true
-		default:
-		}
-		if renewal && len(open) > 0 {
-			if err := r.o.Store.RenewLeases(ctx); err != nil {
-				if ctx.Err() == nil {
-					r.o.Logger.Error("leases could not be renewed", "error", err)
-				}
-				r.pause(ctx, claimPause)
+		now := r.o.Store.Now()
+		if now.Sub(renewed) < -roster.ClockTolerance {
+			if err := r.o.Store.CheckClock(ctx); err != nil {
+				r.failed(ctx, "the clock could not be checked", err)
 				continue
 			}
 		}
-		renewal = false
+		// What is in flight first, else a claim could take it over: by the clock, which may have been set forward.
+		if age := now.Sub(renewed); len(open) > 0 && (age < 0 || age >= r.o.Lease/3) {
+			if err := r.o.Store.RenewLeases(ctx); err != nil {
+				r.failed(ctx, "leases could not be renewed", err)
+				continue
+			}
+			renewed = now
+		} else if len(open) == 0 {
+			renewed = now
+		}
 		idle := min(cap(asking)-len(asking), cap(open)-len(open))
 		if idle > 0 {
 			all, err := r.o.Store.Claim(ctx, min(idle, claimTogether))
@@ -146,13 +153,12 @@ func (r *Runner) Run(ctx context.Context) error {
 					})
 				}
 				continue
-			case !errors.Is(err, queue.ErrNone) && ctx.Err() == nil:
-				r.o.Logger.Error("no job could be claimed", "error", err)
-				r.pause(ctx, claimPause)
+			case !errors.Is(err, queue.ErrNone):
+				r.failed(ctx, "no job could be claimed", err)
 				continue
 			}
 		}
-		renewal = r.sleep(ctx, renewing.Chan(), idle > 0)
+		r.sleep(ctx, renewing.Chan(), idle > 0)
 	}
 
 	grace := r.o.Clock.AfterFunc(r.o.Grace, func() { cut(errShutdown) })
@@ -161,6 +167,14 @@ func (r *Runner) Run(ctx context.Context) error {
 	defer last.Stop()
 	workers.Wait()
 	return nil
+}
+
+// failed tells of what the database could not do, and rests before it is tried again.
+func (r *Runner) failed(ctx context.Context, what string, err error) {
+	if ctx.Err() == nil {
+		r.o.Logger.Error(what, "error", err)
+		r.pause(ctx, claimPause)
+	}
 }
 
 // RunOnce claims one due job and works it to the end. The error is queue.ErrNone when none is due.
@@ -172,9 +186,9 @@ func (r *Runner) RunOnce(ctx context.Context) error {
 	return err
 }
 
-// sleep waits until something can have changed: a job was written, one becomes due, a worker became free, or the poll.
-// It reports whether it is time to renew leases.
-func (r *Runner) sleep(ctx context.Context, renewing <-chan time.Time, idle bool) (renewal bool) {
+// sleep waits until something can have changed: a job was written, one becomes due, a worker became free, it is time to
+// renew leases, or the poll.
+func (r *Runner) sleep(ctx context.Context, renewing <-chan time.Time, idle bool) {
 	var due <-chan time.Time
 	if idle {
 		wait := pollEvery
@@ -192,9 +206,7 @@ func (r *Runner) sleep(ctx context.Context, renewing <-chan time.Time, idle bool
 	case <-r.done:
 	case <-due:
 	case <-renewing:
-		return true
 	}
-	return false
 }
 
 // work asks LINE what a claimed job wants of it, and returns what writes the result down. A panic is a result too.

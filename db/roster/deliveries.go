@@ -176,7 +176,8 @@ func NextTry(now time.Time, n int, base time.Duration, deadline time.Time) time.
 	return at
 }
 
-// KeyExpired reports whether a delivery's retry key must no longer be used.
+// KeyExpired reports whether a delivery's retry key must no longer be used. How old one is that was first tried in the
+// future, as a clock that was wrong told it, nobody knows.
 func KeyExpired(now, keyFirstTryAt time.Time, ttl time.Duration) bool {
-	return !keyFirstTryAt.IsZero() && !now.Before(keyFirstTryAt.Add(ttl-RetryKeyMargin))
+	return !keyFirstTryAt.IsZero() && (!now.Before(keyFirstTryAt.Add(ttl-RetryKeyMargin)) || keyFirstTryAt.Sub(now) > ClockTolerance)
 }
