@@ -276,3 +276,18 @@ func TestAGoroutineThatEndsWhileItCommitsForOthersLeavesTheTurnToTheNext(t *test
 	<-ended
 	g.fine(g.inTx(t.Context(), note("later")))
 }
+
+func TestAWriteGoesOnWhenItsCallerIsGone(t *testing.T) {
+	t.Parallel()
+	g := gather(t)
+	g.want()
+	ctx, stop := context.WithCancel(t.Context())
+	err := g.inTx(ctx, func(t *tx) error {
+		stop()
+		var n int
+		return t.row(`WITH RECURSIVE long (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM long WHERE n < 1000000) SELECT count(*) FROM long`).Scan(&n)
+	})
+	if err != nil {
+		t.Errorf("it was ended half-way: %v", err)
+	}
+}
