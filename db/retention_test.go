@@ -269,3 +269,38 @@ func TestARetentionStaysWithinItsBounds(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatMayHaveBeenSentBeforeItsRecordsWentIsSentAgainOnlyWhenConfirmed(t *testing.T) {
+	t.Parallel()
+	s := dbtest.NewSchool(t)
+	s.Confirm(t, 1, 20, "17:00-21:30")
+	p := s.Publish(t)
+	accept(t, s, 1)
+	tellOf(t, s, 2027, time.March, 1)
+	goTo(t, s, 2027, time.May, 1)
+	wantKept(t, s, 1, 2)
+	keep(t, s, 3)
+	goTo(t, s, 2027, time.May, 2)
+	wantKept(t, s, 2)
+	keep(t, s, 0) // brings nothing back
+	plan := dbtest.Must(s.Store.PlanResend(t.Context(), p.PublicationID))(t)
+	if plan.First || plan.Arrived != roster.Maybe || !plan.ArrivedAt.IsZero() {
+		t.Errorf("the plan is %+v", plan)
+	}
+	in := db.ResendInput{PublicationID: p.PublicationID, AdminID: s.Admin.ID}
+	if _, err := s.Store.Resend(t.Context(), in); !errors.Is(err, db.ErrMayHaveArrived) {
+		t.Errorf("unconfirmed it answers %v, want ErrMayHaveArrived", err)
+	}
+	in.Confirmed = true
+	dbtest.Must(s.Store.Resend(t.Context(), in))(t)
+
+	// What is too young to have been erased by any retention, and was never sent, needs no question.
+	unlink(t, s)
+	s.Month = s.Month.Add(2)
+	s.Confirm(t, 1, 20, "17:00-21:30")
+	young := s.Publish(t)
+	link(t, s)
+	if plan := dbtest.Must(s.Store.PlanResend(t.Context(), young.PublicationID))(t); !plan.First || plan.Arrived != "" {
+		t.Errorf("the plan of March is %+v", plan)
+	}
+}

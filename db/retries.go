@@ -285,7 +285,7 @@ type ResendPlan struct {
 	Messages       int              // what it costs; 0 if the group's size is not known
 	First          bool             // the publication was never announced
 	Arrived        roster.Certainty // an earlier one was sent, or may have been: a person is asked first; empty if neither
-	ArrivedAt      time.Time        // when that one was sent, or last tried
+	ArrivedAt      time.Time        // when that one was sent, or last tried; zero if no record of it is left
 	LiveID         int64            // the delivery of the month that is on its way: ErrLive; 0 if none is
 	Refusal        roster.Code      // why it is not wanted; empty if it is
 }
@@ -294,13 +294,13 @@ type ResendPlan struct {
 func (s *Store) PlanResend(ctx context.Context, publicationID int64) (ResendPlan, error) {
 	var plan ResendPlan
 	err := s.inReadTx(ctx, func(t *tx) (err error) {
-		_, plan, err = t.planResend(publicationID)
+		_, plan, err = s.planResend(t, publicationID)
 		return err
 	})
 	return plan, wrap(err, "plan to resend publication %d", publicationID)
 }
 
-func (t *tx) planResend(publicationID int64) (roster.Publication, ResendPlan, error) {
+func (s *Store) planResend(t *tx, publicationID int64) (roster.Publication, ResendPlan, error) {
 	var plan ResendPlan
 	p, err := publicationAlone(t.ctx, t, publicationID)
 	if err != nil {
@@ -329,11 +329,17 @@ func (t *tx) planResend(publicationID int64) (roster.Publication, ResendPlan, er
 			(SELECT max(a.started_at) FROM attempts a WHERE a.delivery_id = d.id)) END)
 		FROM deliveries d JOIN publications p ON p.id = d.publication_id WHERE p.group_id = ?2 AND p.month = ?3`, p.ID, p.GroupID, p.Month).
 		Scan(&plan.LastDeliveryID, &plan.LiveID, &plan.First, &sent, &maybe, scanInstant(&plan.ArrivedAt))
+	if err != nil {
+		return p, plan, err
+	}
+	kept, err := retention(t.ctx, t)
 	switch {
 	case sent:
 		plan.Arrived = roster.Sure
 	case maybe:
 		plan.Arrived = roster.Maybe
+	case kept.MayLack(p.Month, roster.DateOf(t.now, s.loc)):
+		plan.First, plan.Arrived = false, roster.Maybe
 	}
 	return p, plan, err
 }
@@ -344,7 +350,7 @@ func (t *tx) planResend(publicationID int64) (roster.Publication, ResendPlan, er
 // confirmed, when the publication was sent already or may have been.
 func (s *Store) Resend(ctx context.Context, in ResendInput) (deliveryID int64, err error) {
 	err = s.inTx(ctx, func(t *tx) error {
-		p, plan, err := t.planResend(in.PublicationID)
+		p, plan, err := s.planResend(t, in.PublicationID)
 		switch {
 		case err != nil:
 			return err

@@ -34,3 +34,10 @@ func (r Retention) KeptFrom(today Date) Date {
 	}
 	return today.MonthOf().Add(-r.Months).First()
 }
+
+// MayLack reports whether records of a month may have been erased, as of today: by this retention, or by a shorter one
+// that was set before it.
+func (r Retention) MayLack(m Month, today Date) bool {
+	shortest := Retention{Months: MinRetention}
+	return !r.UpdatedAt.IsZero() && m.First().Before(shortest.KeptFrom(today))
+}
