@@ -66,6 +66,9 @@ func (s *Site) showPublish(c echo.Context, status int, p db.Preview, notes publi
 	if v.Quota, err = s.store.Quota(ctx); err != nil {
 		return err
 	}
+	if v.NotKept, err = s.mayLackRecords(ctx, p.Month); err != nil {
+		return err
+	}
 	for _, d := range p.Drafts {
 		v.Drafts = append(v.Drafts, views.DraftLine{Shift: d.Shift, Teacher: d.Teacher, Classroom: d.Classroom})
 	}
@@ -145,6 +148,12 @@ func (s *Site) newestDelivery(ctx context.Context, publicationID int64) (*roster
 		return nil, err
 	}
 	return &all[0], nil
+}
+
+// mayLackRecords reports whether records of what was sent for a month may have been erased.
+func (s *Site) mayLackRecords(ctx context.Context, m roster.Month) (bool, error) {
+	kept, err := s.store.Retention(ctx)
+	return kept.MayLack(m, s.today()), err
 }
 
 // createPublication publishes a month as it was shown, and leads to the delivery that tells the group.
@@ -263,6 +272,9 @@ func (s *Site) showPublicationAs(c echo.Context, status int, refusal string) err
 	}
 	if nothingNew(c, v.Seen()) {
 		return c.NoContent(http.StatusNoContent)
+	}
+	if v.NotKept, err = s.mayLackRecords(ctx, p.Month); err != nil {
+		return err
 	}
 	var newest *roster.Delivery
 	if len(v.Deliveries) > 0 {
@@ -429,6 +441,9 @@ func (s *Site) publishedMonth(ctx context.Context, groupID int64, m roster.Month
 	v := views.PublishedMonth{Month: m}
 	all, err := s.store.Publications(ctx, groupID, m)
 	if err != nil {
+		return v, err
+	}
+	if v.NotKept, err = s.mayLackRecords(ctx, m); err != nil {
 		return v, err
 	}
 	for _, p := range all {

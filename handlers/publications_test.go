@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"shiftpost/db"
 	"shiftpost/db/dbtest"
 	"shiftpost/db/files"
 	"shiftpost/db/roster"
@@ -328,4 +329,38 @@ func TestEachFailureToDrawHasItsSentence(t *testing.T) {
 		}
 		seen[key] = true
 	}
+}
+
+func TestPublicationWhoseRecordsWentDoesNotClaimThatItWasNeverSent(t *testing.T) {
+	t.Parallel()
+	s := longAgo(t)
+	list := "/groups/1/publications?until=2027-05"
+	s.get("/publications/2").contains(`href="/deliveries/2"`, "前に送ったものが届いているため、先に確かめます。").lacks("記録は残っていません")
+	keep := func(months int) {
+		t.Helper()
+		kept := dbtest.Must(s.Store.Retention(t.Context()))(t)
+		if err := s.Store.EditRetention(t.Context(), kept.EditNumber, db.RetentionEdit{Months: months, Confirmed: true, AdminID: s.Admin.ID}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keep(3)
+	dbtest.Must(s.Store.Prune(t.Context()))(t)
+	keep(0) // what is gone stays gone
+	never := []string{"まだLINEグループに知らせていません。", "この版は、まだLINEグループに知らせていません。", "グループに知らせる（"}
+	question := []string{"第2版をもう一度送りますか", "この版を送った記録は残っていません。もう届いているかもしれません。", "届いていた場合、同じ内容が2つ届きます。", "もう一度14通を送る"}
+	s.get("/publications/2").wantStatus(http.StatusOK).contains("この版の配信の記録は残っていません。古い記録は、設定で決めた期間を過ぎると消えます。",
+		"もう一度送る（14通）", "前に送った記録が残っていないため、先に確かめます。").contains(question...).lacks(never...)
+	s.get("/publications/2", "Accept-Language", "en").contains("No record of this version&#39;s deliveries is left.").lacks("has not been told")
+	s.get(list).contains("記録なし").lacks("送信なし")
+	s.post("/publications/2/deliveries", fields("last_delivery", "0")).wantStatus(http.StatusConflict).contains(question...)
+	month := "/groups/1/months/2027-01/publications/new?wait"
+	s.get(month).contains("前の版から変わっていません").contains(question...).lacks(never...)
+
+	s.Month = s.Month.Add(-4)
+	s.Confirm(t, 2, 14, "10-15")
+	s.get(month).contains("第2版を送った記録が残っていないため、変更の印は付きません。").lacks("はじめての公開です", "LINEグループに届いていないため")
+	s.post("/publications/2/deliveries", fields("last_delivery", "0", "confirmed", "true")).wantRedirect("/deliveries/4")
+	s.get("/publications/2").contains(`href="/deliveries/4"`).lacks("記録は残っていません")
+	s.get("/publications/1").contains("この版の配信の記録は残っていません。")
+	s.get(list).contains("記録なし")
 }

@@ -38,6 +38,7 @@ func (s *Site) forAdmins() []route {
 		{http.MethodGet, "/", s.showHome},
 		{http.MethodGet, "/settings", s.showSettings},
 		{http.MethodPut, "/settings", s.updateSettings},
+		{http.MethodPut, "/settings/retention", s.updateRetention},
 
 		{http.MethodGet, "/groups", s.listGroups},
 		{http.MethodGet, "/groups/new", s.newGroup},

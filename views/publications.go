@@ -41,6 +41,7 @@ type Publish struct {
 	Changed   bool                // it is not what the admin saw when they pressed
 	Failure   *RenderFailure      // why the pictures cannot be shown; nil if nothing failed
 	Quota     roster.Quota        // of the channel
+	NotKept   bool                // records of what was sent for the month may have been erased
 	Refused   bool                // nobody said to send although the month's messages become too few
 }
 
@@ -109,6 +110,23 @@ func (p Publish) summary(ctx context.Context) string {
 		return p.version(ctx)
 	}
 	return text.N(ctx, "publications.summary", p.messages(), "Version", p.version(ctx))
+}
+
+// firstTitle heads what is published when nothing is known that it could be compared with.
+func (p Publish) firstTitle(ctx context.Context) string {
+	if p.Newest != nil && p.NotKept {
+		return text.T(ctx, "publications.contents_label")
+	}
+	return text.T(ctx, "publications.first")
+}
+
+// notCompared says why no change is marked although the month was published before.
+func (p Publish) notCompared(ctx context.Context) string {
+	key := "publications.first_again"
+	if p.NotKept {
+		key = "publications.first_untraced"
+	}
+	return text.T(ctx, key, "Number", p.Newest.Number)
 }
 
 // changeCounts counts changes by kind: 追加2 変更2 取消1.
@@ -192,6 +210,7 @@ type Published struct {
 	Pictures    []Picture
 	Receipts    Receipts
 	Deliveries  []roster.Delivery // the newest first
+	NotKept     bool              // records of more may have been erased
 	Newer       *roster.Publication
 	Resend      Resend
 	Refusal     string // why what an admin just wanted was not done, as a whole sentence; empty if it was
@@ -207,6 +226,14 @@ func (p Published) Seen() string {
 	return seen
 }
 
+// noDeliveries says what it means that there is no delivery.
+func (p Published) noDeliveries(ctx context.Context) string {
+	if p.NotKept {
+		return text.T(ctx, "publications.not_kept")
+	}
+	return text.T(ctx, "publications.not_announced")
+}
+
 // live reports whether a delivery of it may still change by itself.
 func (p Published) live() bool {
 	return slices.ContainsFunc(p.Deliveries, func(d roster.Delivery) bool { return d.State.Live() })
@@ -219,10 +246,10 @@ type Resend struct {
 	Messages       int              // what it costs, 0 if that is not known
 	First          bool             // it was never announced
 	Arrived        roster.Certainty // an earlier one was sent, or may have been; empty if neither
-	ArrivedAt      time.Time
-	LiveID         int64       // the delivery of the month that is on its way, 0 if none is
-	FailedID       int64       // the delivery of it that failed and can be retried with its own key, 0 if none
-	Refusal        roster.Code // why it is not wanted; empty if it is
+	ArrivedAt      time.Time        // zero if no record of it is left
+	LiveID         int64            // the delivery of the month that is on its way, 0 if none is
+	FailedID       int64            // the delivery of it that failed and can be retried with its own key, 0 if none
+	Refusal        roster.Code      // why it is not wanted; empty if it is
 	Quota          roster.Quota
 	Location       *time.Location
 }
@@ -234,6 +261,9 @@ func ResendRefusal(ctx context.Context, c roster.Code) string {
 
 // AsksFirst reports whether it arrived, or may have, so that a person must be asked.
 func (r Resend) AsksFirst() bool { return r.possible() && r.Arrived != "" }
+
+// untraced reports whether an earlier one may have been sent of which no record is left.
+func (r Resend) untraced() bool { return r.Arrived != "" && r.ArrivedAt.IsZero() }
 
 // possible reports whether it can be sent now.
 func (r Resend) possible() bool { return r.Refusal == "" && r.LiveID == 0 }
@@ -281,6 +311,8 @@ func (r Resend) note(ctx context.Context) string {
 	switch {
 	case r.First:
 		return text.T(ctx, "publications.resend.first_note")
+	case r.untraced():
+		return text.T(ctx, "publications.resend.untraced_note")
 	case r.Arrived == roster.Maybe:
 		return text.T(ctx, "publications.resend.maybe_note")
 	case r.Arrived != "":
@@ -307,6 +339,10 @@ func ResendQuestion(ctx context.Context, r Resend) Question {
 	}
 	q.Lead = []string{text.T(ctx, key, "Moment", text.Moment(ctx, r.ArrivedAt, r.Location))}
 	q.Facts = []string{text.T(ctx, "publications.resend.twice")}
+	if r.untraced() {
+		q.Lead = []string{text.T(ctx, "publications.resend.untraced")}
+		q.Facts = []string{text.T(ctx, "retries.twice")}
+	}
 	if r.Messages > 0 {
 		q.Yes = text.N(ctx, "publications.resend.yes", r.Messages)
 		q.Facts = append(q.Facts, costFacts(ctx, r.Quota, r.Messages)...)
@@ -328,6 +364,15 @@ type PublicationList struct {
 type PublishedMonth struct {
 	Month        roster.Month
 	Publications []PublishedVersion // the newest first; none if it was never published
+	NotKept      bool               // records of what was sent for it may have been erased
+}
+
+// noDelivery says in two words that a publication of the month has no delivery.
+func (m PublishedMonth) noDelivery(ctx context.Context) string {
+	if m.NotKept {
+		return text.T(ctx, "publications.not_kept_short")
+	}
+	return text.T(ctx, "publications.not_sent_short")
 }
 
 // PublishedVersion is one publication of the list.
