@@ -57,7 +57,8 @@ func (s *Store) EditRetention(ctx context.Context, editNumber int64, e Retention
 
 // expiredDeliveries lists at most so many ended deliveries, all of them if it is negative, that are older than what is
 // kept: all that they were about, and told, was in a month before, and so is their end. The newest row of each table
-// stays, since its id must not be given away again, and so does what a present hold came from.
+// stays, since its id must not be given away again, and so does what a present hold came from, and what says that a
+// publication was called off before it was sent, without which it would count as one.
 func (s *Store) expiredDeliveries(t *tx, most int) ([]roster.Delivery, error) {
 	set, err := retention(t.ctx, t)
 	if err != nil {
@@ -73,6 +74,7 @@ func (s *Store) expiredDeliveries(t *tx, most int) ([]roster.Delivery, error) {
 		AND NOT EXISTS (SELECT 1 FROM told w WHERE w.delivery_id = d.id AND w.date >= ?2)
 		AND d.id <> (SELECT max(id) FROM deliveries) AND d.id IS NOT (SELECT delivery_id FROM attempts ORDER BY id DESC LIMIT 1)
 		AND NOT EXISTS (SELECT 1 FROM channel_holds h WHERE h.delivery_id = d.id AND h.ended_at IS NULL)
+		AND NOT (d.publication_id IS NOT NULL AND d.state = 'canceled' AND d.first_try_at IS NULL)
 		ORDER BY d.id LIMIT ?3`, at(roster.Instant(from, 0, s.loc)), from, most)
 	return expired, wrap(err, "look for deliveries that are not kept")
 }

@@ -210,6 +210,26 @@ func TestAMonthThatWasPublishedBeforeItBeganIsKeptAsLongAsOthers(t *testing.T) {
 	wantKept(t, s, 2)
 }
 
+func TestAVersionThatWasCalledOffDoesNotComeBackWhenRecordsGo(t *testing.T) {
+	t.Parallel()
+	s := dbtest.NewSchool(t)
+	keep(t, s, roster.MinRetention)
+	s.Confirm(t, 1, 20, "17:00-21:30")
+	s.Publish(t) // 1
+	accept(t, s, 1)
+	s.Confirm(t, 1, 21, "17:00-21:30")
+	second := s.Publish(t) // 2
+	if err := s.Store.CancelDelivery(t.Context(), second.DeliveryID, s.Admin.ID); err != nil {
+		t.Fatal(err)
+	}
+	tellOf(t, s, 2027, time.February, 1) // 3
+	goTo(t, s, 2027, time.May, 1)
+	wantKept(t, s, 2, 3)
+	if p := dbtest.Must(s.Store.Preview(t.Context(), s.Group.ID, s.Month))(t); p.Newest == nil || p.Newest.Number != 1 {
+		t.Errorf("the newest version is %+v, want the first", p.Newest)
+	}
+}
+
 func TestWhatWasSentLateIsKeptAsLongAsWhatWasSentThen(t *testing.T) {
 	t.Parallel()
 	s := dbtest.NewSchool(t)
