@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -272,6 +273,43 @@ func TestAnIdleRunnerSleeps(t *testing.T) {
 	if n := clock.timers.Load(); n < 20 || n > 100 {
 		t.Errorf("in ten minutes without work the runner woke %d times", n)
 	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// lookedAt counts how often somebody asks what time it is, as every look for a job does.
+type lookedAt struct {
+	clockwork.Clock
+	times atomic.Int64
+}
+
+// Now counts and answers.
+func (c *lookedAt) Now() time.Time {
+	c.times.Add(1)
+	return c.Clock.Now()
+}
+
+func TestARunnerWhoseWorkersAreAllBusySleeps(t *testing.T) {
+	t.Parallel()
+	clock := &lookedAt{}
+	s := newStory(t, func(o *db.Options) { clock.Clock, o.Clock = o.Clock, clock })
+	s.teach(t, 3)
+	slow := s.slow(t)
+	stop, ended := s.run(t, jobs.RunnerOptions{LINE: slow, Workers: 2})
+	waitFor(t, func() bool { return slow.asked.Load() == 2 })
+	if err := s.Clock.BlockUntilContext(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	before := clock.times.Load()
+	for range 100_000 {
+		runtime.Gosched()
+	}
+	if n := clock.times.Load() - before; n > 5 {
+		t.Errorf("it looked at the clock %d times although nothing happened", n)
+	}
+	close(slow.let)
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
