@@ -226,7 +226,7 @@ func (t *tx) noteUntold(kind roster.DeliveryKind, x roster.Shift, teacher roster
 		return n > 0, err
 	}
 	if code != roster.CodeShiftStarted {
-		moved, err := changed(`UPDATE deliveries SET shift_version = ?5, deadline_at = ?8, updated_at = ?7, line_id = ?6
+		moved, err := changed(`UPDATE deliveries SET shift_version = ?5, deadline_at = ?8, updated_at = ?7, line_id = coalesce(nullif(?6, ''), line_id)
 			WHERE ` + same + ` AND first_try_at IS NULL AND (shift_version <> ?5 OR deadline_at <> ?8)`)
 		if err != nil || moved {
 			return moved, err

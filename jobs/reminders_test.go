@@ -587,3 +587,18 @@ func TestAShiftThatWasPutOffAndIsMissedASecondTimeIsListedAgain(t *testing.T) {
 		t.Errorf("home lists %v, want the shift of the 12th", missed)
 	}
 }
+
+func TestWhomANoticeWasForStaysKnownWhenNobodyIsLinkedAnyMore(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	x := s.Confirm(t, 0, 8, "17:00-21:30")
+	s.at(t, "14:45")
+	s.remind(t)
+	s.unlink(t, 0)
+	s.change(t, x.ID, 0, 8, "16:45-21:30")
+	s.remind(t)
+	rows := s.wantNotices(t, x.ID, "reminder canceled TEACHER_UNLINKED")
+	if rows[0].LINEID != dbtest.LINEUserID(1) || rows[0].ShiftVersion != 2 {
+		t.Errorf("the notice is for %q, about version %d", rows[0].LINEID, rows[0].ShiftVersion)
+	}
+}
