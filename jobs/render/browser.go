@@ -75,12 +75,17 @@ type browser struct {
 	pid     int
 	folder  string
 	release context.CancelFunc // kills Chrome and waits for it
+	opening sync.RWMutex       // held for reading while a tab is made
 	once    sync.Once
 	why     string // it was ended; guarded by Renderer.mu
 }
 
 // startBrowser starts Chrome in a new folder below parent. When ctx ends first,
 // that start is given up, but ctx does not bound the life of the browser.
+//
+// chromedp must not be cancelled while it makes something: its own goroutines
+// write then what the cancellation reads. So a start that is given up has its
+// process killed, which lets chromedp come to an end by itself.
 func startBrowser(ctx context.Context, path, parent string, logf func(string, ...any)) (*browser, error) {
 	folder, err := os.MkdirTemp(parent, folderPrefix)
 	if err != nil {
@@ -114,15 +119,30 @@ func startBrowser(ctx context.Context, path, parent string, logf func(string, ..
 	)
 	allocator, release := chromedp.NewExecAllocator(context.Background(), options...)
 	b.release = release
-	b.ctx, _ = chromedp.NewContext(allocator, chromedp.WithLogf(logf), chromedp.WithErrorf(logf))
+	running := make(chan int, 1) // gets the process id before chromedp waits for an answer
+	b.ctx, _ = chromedp.NewContext(allocator, chromedp.WithLogf(logf), chromedp.WithErrorf(logf),
+		chromedp.WithBrowserOption(func(*chromedp.Browser) { running <- command.Process.Pid }))
 
 	// A deadline on b.ctx itself would end the browser later, at the deadline.
-	giveUp := context.AfterFunc(ctx, release)
+	made, givenUp := make(chan struct{}), make(chan struct{})
+	keep := context.AfterFunc(ctx, func() {
+		defer close(givenUp)
+		select {
+		case pid := <-running:
+			killGroup(pid)
+		case <-made:
+		}
+	})
 	err = chromedp.Do(b.ctx)
+	close(made)
+	kept := keep()
+	if !kept {
+		<-givenUp // it kills no process that took the id over
+	}
 	if command != nil && command.Process != nil {
 		b.pid = command.Process.Pid
 	}
-	if !giveUp() || err != nil {
+	if !kept || err != nil {
 		b.stop(false)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -162,13 +182,18 @@ func (b *browser) dead() bool {
 // the first one.
 func (b *browser) stop(polite bool) {
 	b.once.Do(func() {
+		if !polite {
+			killGroup(b.pid) // ends the making of a tab too
+		}
+		b.opening.Lock()
+		defer b.opening.Unlock()
 		if polite && !b.dead() {
 			ctx, cancel := context.WithTimeout(b.ctx, politeStop)
 			defer cancel()
 			// An error does not matter: Chrome is killed all the same.
 			_ = chromedp.Cancel(ctx)
 		}
-		b.killGroup()
+		killGroup(b.pid)
 		b.release()
 		// What cannot be removed now is swept by the next New.
 		_ = removeFolder(b.folder)
@@ -177,14 +202,14 @@ func (b *browser) stop(polite bool) {
 	<-b.gone
 }
 
-// killGroup kills Chrome and its helpers, of which some outlive it by a moment or,
-// when stopped, for ever. None escapes by forking: the kernel lets no process with
-// a signal waiting fork. Helpers whose parent died stay zombies until init reaps
-// them.
-func (b *browser) killGroup() {
-	if b.pid > 0 {
+// killGroup kills a Chrome and its helpers, of which some outlive it by a moment
+// or, when stopped, for ever. None escapes by forking: the kernel lets no process
+// with a signal waiting fork. Helpers whose parent died stay zombies until init
+// reaps them. A pid of 0 stands for a Chrome that never ran.
+func killGroup(pid int) {
+	if pid > 0 {
 		// An error means that all are gone.
-		_ = syscall.Kill(-b.pid, syscall.SIGKILL)
+		_ = syscall.Kill(-pid, syscall.SIGKILL)
 	}
 }
 

@@ -57,8 +57,8 @@ const (
 	pageHeight = `Math.max(document.documentElement.scrollHeight, Math.ceil(document.documentElement.getBoundingClientRect().height))`
 )
 
-// tabPatience is how long the tab of a finished or canceled picture may take to
-// close. It takes 30 ms.
+// tabPatience is how long the tab of a canceled picture may take to open, and
+// that of a finished or canceled one to close. Each takes 30 ms.
 const tabPatience = 2 * time.Second
 
 var errPageCrashed = errors.New("the page's process died")
@@ -66,13 +66,16 @@ var errPageCrashed = errors.New("the page's process died")
 // inTab loads html in a tab of its own, waits for its fonts and calls use with the
 // tab, which is closed afterwards. The window is as wide as the picture is to be.
 func (r *Renderer) inTab(ctx context.Context, b *browser, p Page, use func(context.Context, *chromedp.Target) error) error {
-	inTab, cancel := context.WithCancelCause(b.ctx)
+	tab, closeTab := chromedp.NewContext(b.ctx)
+	defer r.closeTab(ctx, b, closeTab)
+	if err := b.openTab(ctx, tab); err != nil {
+		return err
+	}
+	inTab, cancel := context.WithCancelCause(tab)
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
-	tab, closeTab := chromedp.NewContext(inTab)
-	defer r.closeTab(ctx, b, closeTab)
 
-	err := chromedp.Do(tab, chromedp.Func(func(tab context.Context, t *chromedp.Target) error {
+	err := chromedp.Do(inTab, chromedp.Func(func(tab context.Context, t *chromedp.Target) error {
 		// A page whose process died answers nothing, not even an error.
 		crashes := cdp.Events(tab, t, inspector.TargetCrashed)
 		go func() {
@@ -101,6 +104,27 @@ func (r *Renderer) inTab(ctx context.Context, b *browser, p Page, use func(conte
 		return errPageCrashed
 	}
 	return err
+}
+
+// openTab makes a tab, to its end even when ctx ends meanwhile: what chromedp
+// makes must not be cancelled. A Chrome that cannot make one is killed.
+func (b *browser) openTab(ctx, tab context.Context) error {
+	b.opening.RLock()
+	defer b.opening.RUnlock()
+	made := make(chan error, 1)
+	go func() { made <- chromedp.Do(tab) }()
+	select {
+	case err := <-made:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case <-made:
+	case <-time.After(tabPatience):
+		killGroup(b.pid)
+		<-made
+	}
+	return context.Cause(ctx)
 }
 
 // closeTab closes the tab of a picture, or ends a Chrome that cannot do so.

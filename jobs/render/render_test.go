@@ -720,3 +720,20 @@ func BenchmarkPNG(b *testing.B) {
 		}
 	}
 }
+
+func TestAPictureMayBeGivenUpAtAnyMomentOfTheStartOfChromeOrOfItsTab(t *testing.T) {
+	t.Parallel()
+	for late := time.Duration(0); late < 600*time.Millisecond; late += 25 * time.Millisecond {
+		s := newStudio(t, render.Options{})
+		ctx, cancel := context.WithTimeout(t.Context(), late)
+		_, err := s.PNG(ctx, page("髙"))
+		cancel()
+		if err != nil && !errors.Is(err, render.ErrTimeout) {
+			t.Errorf("given up after %v: %v", late, err)
+		}
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		s.mustBeEmpty(t)
+	}
+}
