@@ -33,6 +33,22 @@ func TestAdminSignsInAndOut(t *testing.T) {
 	thief.get("/teachers").wantStatus(http.StatusSeeOther)
 }
 
+func TestNobodyIsToldThatTheyAreSignedInWhenTheSessionCannotBeSaved(t *testing.T) {
+	t.Parallel()
+	ts := newSite(t)
+	if _, err := ts.store.SessionDB().Exec(`CREATE TRIGGER refuse BEFORE INSERT ON sessions BEGIN SELECT RAISE(FAIL, 'refused'); END`); err != nil {
+		t.Fatal(err)
+	}
+	ts.post("/session", fields("email", testEmail, "password", testPassword)).wantStatus(http.StatusInternalServerError)
+	ts.post(ts.site.auth.IssueSignInLink(ts.admin.ID), nil).wantStatus(http.StatusInternalServerError)
+	if strings.Contains(ts.log.String(), "admin signed in") {
+		t.Error("the log says that the admin signed in")
+	}
+	if !strings.Contains(ts.log.String(), "save session") {
+		t.Error("the log does not say why they are not")
+	}
+}
+
 func mustParse(t *testing.T, address string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(address)

@@ -259,6 +259,9 @@ func (a *Auth) start(ctx context.Context, admin roster.Admin) error {
 	a.Sessions.Put(ctx, keyAdminID, admin.ID)
 	a.Sessions.Put(ctx, keySignedInAt, a.clock.Now().UnixMilli())
 	a.Sessions.Put(ctx, keyFingerprint, fingerprint(admin))
+	if err := keep(ctx, a.Sessions); err != nil {
+		return err
+	}
 	a.log.InfoContext(ctx, "admin signed in", "admin", admin.ID)
 	return nil
 }

@@ -225,7 +225,7 @@ func (t *Teachers) Begin(ctx context.Context, teacher roster.Teacher, idToken st
 	t.sessions.Put(ctx, keySignedInAt, t.clock.Now().UnixMilli())
 	t.sessions.Put(ctx, keyLINEUser, digest(teacher.LINEUserID))
 	t.sessions.Put(ctx, keyIDToken, digest(idToken))
-	return nil
+	return keep(ctx, t.sessions)
 }
 
 // End ends the session of a teacher who is no longer linked.
@@ -288,8 +288,16 @@ func loadSession(m *scs.SessionManager, log *slog.Logger, next echo.HandlerFunc)
 	}
 }
 
+// keep writes a session that somebody was just told they have. Without it, saveSession would find out too late to say so.
+func keep(ctx context.Context, m *scs.SessionManager) error {
+	if _, _, err := m.Commit(ctx); err != nil {
+		return fmt.Errorf("save session: %w", err)
+	}
+	return nil
+}
+
 // saveSession writes a changed session and its cookie. The answer is on its way, so an error can only be logged: the
-// change is lost, as if the browser had lost its cookie.
+// change is lost, as if the browser had lost its cookie. What must not be lost is written by keep before.
 func saveSession(ctx context.Context, m *scs.SessionManager, log *slog.Logger, w http.ResponseWriter) {
 	switch m.Status(ctx) {
 	case scs.Modified:
