@@ -34,9 +34,13 @@ func (s *Site) receiveWebhook(c echo.Context) error {
 	if err != nil {
 		return refuseWebhook(c, http.StatusBadRequest, fmt.Errorf("read webhook: %w", err))
 	}
-	events, err := line.ReadEvents(s.webhookSecret, r.Header.Get("X-Line-Signature"), body)
+	events, unread, err := line.ReadEvents(s.webhookSecret, r.Header.Get("X-Line-Signature"), body)
 	if err != nil {
 		return refuseWebhook(c, http.StatusBadRequest, err)
+	}
+	for _, why := range unread {
+		// Not refused: LINE would only send the same again.
+		s.log.WarnContext(r.Context(), "a webhook event cannot be read", "error", why)
 	}
 	queued, err := s.store.ReceiveEvents(r.Context(), events)
 	if err != nil {

@@ -101,6 +101,22 @@ func TestAWebhookThatIsNotLINEsOrNotReadableIsRefused(t *testing.T) {
 	}
 }
 
+func TestABrokenEventOfACallDoesNotTakeAGoodOneWithIt(t *testing.T) {
+	t.Parallel()
+	ts := newSite(t)
+	null := `{"type":"message","timestamp":1,"mode":"active","source":{"type":"user","userId":"` + dbtest.LINEUserID(1) + `"},"webhookEventId":"01A","message":null}`
+	unreadable := `{"type":"join","source":"` + dbtest.LINEGroupID(2) + `"}`
+	for range 2 { // as LINE sends it, and sends it again
+		ts.callWebhook(testSecret, webhookBody(null, joinEvent(1), unreadable)).wantStatus(http.StatusOK)
+	}
+	if events, jobs := ts.webhookEvents(); events != 3 || jobs != 1 {
+		t.Errorf("%d events and %d jobs are stored", events, jobs)
+	}
+	if log := ts.log.String(); !strings.Contains(log, "event 3 of 3") || strings.Contains(log, dbtest.LINEGroupID(2)) {
+		t.Errorf("the log does not say which event could not be read, or tells a LINE id:\n%s", log)
+	}
+}
+
 func TestTheSignatureAloneDecidesWhetherAWebhookIsLINEs(t *testing.T) {
 	t.Parallel()
 	ts := newSite(t)

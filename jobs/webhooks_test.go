@@ -25,7 +25,7 @@ func (s *story) listen(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		events, err := line.ReadEvents(s.sim.Channel().Secret, r.Header.Get("X-Line-Signature"), body)
+		events, _, err := line.ReadEvents(s.sim.Channel().Secret, r.Header.Get("X-Line-Signature"), body)
 		if err == nil {
 			_, err = s.Store.ReceiveEvents(r.Context(), events)
 		}

@@ -39,43 +39,52 @@ func ParseWebhook(secret, signature string, body []byte) (*webhook.CallbackReque
 
 var groupID = regexp.MustCompile(`^C[0-9a-f]{32}$`)
 
-// ReadEvents is ParseWebhook for what the product needs of each event, in the order of the call. An event of a type that
-// this version does not know is read as far as all events are alike. The errors are those of ParseWebhook.
+// UnreadableEvent is the kind of an event whose common part could not be read, its time included: it has happened in
+// 1970. Nothing is done about it.
+const UnreadableEvent roster.LINEEventKind = "unreadable"
+
+// ReadEvents is ParseWebhook for what the product needs of each event, in the order of the call. It reads only what all
+// events have in common, so that neither an event of a type that this version does not know nor one that is broken
+// keeps those beside it from being read. A broken one is returned as an UnreadableEvent, and unread says why, without
+// repeating what it holds. The errors are those of ParseWebhook.
 // Source: https://developers.line.biz/en/reference/messaging-api/#webhook-event-objects , read in October 2026.
-func ReadEvents(secret, signature string, body []byte) ([]roster.LINEEvent, error) {
-	if _, err := ParseWebhook(secret, signature, body); err != nil {
-		return nil, err
+func ReadEvents(secret, signature string, body []byte) (events []roster.LINEEvent, unread []error, err error) {
+	if secret == "" || !webhook.ValidateSignature(secret, signature, body) {
+		return nil, nil, ErrSignature
 	}
-	// What all events have in common is read once more: the SDK's types have no common way to it, and forget the bytes.
 	var call struct {
 		Events []json.RawMessage `json:"events"`
 	}
 	if err := json.Unmarshal(body, &call); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrWebhookBody, err)
+		return nil, nil, fmt.Errorf("%w: %w", ErrWebhookBody, err)
 	}
-	events := make([]roster.LINEEvent, 0, len(call.Events))
-	for _, raw := range call.Events {
+	events = make([]roster.LINEEvent, 0, len(call.Events))
+	for i, raw := range call.Events {
 		e, err := readEvent(raw)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrWebhookBody, err)
+			unread = append(unread, fmt.Errorf("event %d of %d: %w", i+1, len(call.Events), err))
+			e = roster.LINEEvent{ID: bytesID(raw), Kind: UnreadableEvent, HappenedAt: time.UnixMilli(0).UTC(), Standby: true, Body: raw}
 		}
 		events = append(events, e)
 	}
-	return events, nil
+	return events, unread, nil
+}
+
+// eventSource is where an event comes from.
+type eventSource struct {
+	Type    string `json:"type"`
+	GroupID string `json:"groupId"`
+	UserID  string `json:"userId"`
 }
 
 func readEvent(raw json.RawMessage) (roster.LINEEvent, error) {
 	var o struct {
-		ID         string `json:"webhookEventId"`
-		Type       string `json:"type"`
-		Mode       string `json:"mode"`
-		Timestamp  int64  `json:"timestamp"` // milliseconds since 1970
-		ReplyToken string `json:"replyToken"`
-		Source     struct {
-			Type    string `json:"type"`
-			GroupID string `json:"groupId"`
-			UserID  string `json:"userId"`
-		} `json:"source"`
+		ID         string      `json:"webhookEventId"`
+		Type       string      `json:"type"`
+		Mode       string      `json:"mode"`
+		Timestamp  int64       `json:"timestamp"` // milliseconds since 1970
+		ReplyToken string      `json:"replyToken"`
+		Source     eventSource `json:"source"`
 	}
 	if err := json.Unmarshal(raw, &o); err != nil {
 		return roster.LINEEvent{}, err
@@ -91,9 +100,13 @@ func readEvent(raw json.RawMessage) (roster.LINEEvent, error) {
 		e.UserID = o.Source.UserID
 	}
 	if e.ID == "" {
-		// Without a name of its own an event can still be known again by its bytes.
-		sum := sha256.Sum256(raw)
-		e.ID = "sha256:" + hex.EncodeToString(sum[:])
+		e.ID = bytesID(raw)
 	}
 	return e, nil
+}
+
+// bytesID names an event without a name of its own, so that it is known again by its bytes.
+func bytesID(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return "sha256:" + hex.EncodeToString(sum[:])
 }

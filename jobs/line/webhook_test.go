@@ -72,8 +72,8 @@ func TestEveryKindOfEventIsReadAsFarAsTheProductNeedsIt(t *testing.T) {
 		"of an unknown place": {Kind: roster.BotJoined, HappenedAt: at(16), ReplyToken: "x"},
 	} {
 		body := call(eventBodies[name])
-		got, err := line.ReadEvents(secret, linesim.Sign(secret, body), body)
-		if err != nil || len(got) != 1 {
+		got, unread, err := line.ReadEvents(secret, linesim.Sign(secret, body), body)
+		if err != nil || unread != nil || len(got) != 1 {
 			t.Errorf("%s: %d events, %v", name, len(got), err)
 			continue
 		}
@@ -89,12 +89,12 @@ func TestEveryKindOfEventIsReadAsFarAsTheProductNeedsIt(t *testing.T) {
 func TestACallMayCarryEventsOfSeveralPeopleOrNone(t *testing.T) {
 	t.Parallel()
 	body := call(eventBodies["follow"], eventBodies["of an unknown type"], eventBodies["leave"])
-	got, err := line.ReadEvents(secret, linesim.Sign(secret, body), body)
-	if err != nil || len(got) != 3 || got[0].Kind != roster.Followed || got[2].GroupID != someGroup {
+	got, unread, err := line.ReadEvents(secret, linesim.Sign(secret, body), body)
+	if err != nil || unread != nil || len(got) != 3 || got[0].Kind != roster.Followed || got[2].GroupID != someGroup {
 		t.Errorf("%+v, %v", got, err)
 	}
 	body = call()
-	if got, err := line.ReadEvents(secret, linesim.Sign(secret, body), body); err != nil || len(got) != 0 {
+	if got, unread, err := line.ReadEvents(secret, linesim.Sign(secret, body), body); err != nil || unread != nil || len(got) != 0 {
 		t.Errorf("LINE's trial call: %+v, %v", got, err)
 	}
 }
@@ -103,8 +103,8 @@ func TestAnEventWithoutANameIsKnownAgainByItsBytes(t *testing.T) {
 	t.Parallel()
 	one := `{"type":"follow","mode":"active","timestamp":1,"source":{"type":"user","userId":"` + someUser + `"}}`
 	body := call(one, one, strings.Replace(one, `:1,`, `:2,`, 1))
-	got, err := line.ReadEvents(secret, linesim.Sign(secret, body), body)
-	if err != nil || len(got) != 3 || got[0].ID == "" || got[0].ID != got[1].ID || got[0].ID == got[2].ID {
+	got, unread, err := line.ReadEvents(secret, linesim.Sign(secret, body), body)
+	if err != nil || unread != nil || len(got) != 3 || got[0].ID == "" || got[0].ID != got[1].ID || got[0].ID == got[2].ID {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -112,9 +112,44 @@ func TestAnEventWithoutANameIsKnownAgainByItsBytes(t *testing.T) {
 func TestIDsThatAreNotLINEsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	body := call(`{"type":"join","mode":"active","timestamp":1,"webhookEventId":"1","source":{"type":"group","groupId":"../../info","userId":"U1"}}`)
-	got, err := line.ReadEvents(secret, linesim.Sign(secret, body), body)
-	if err != nil || len(got) != 1 || got[0].GroupID != "" || got[0].UserID != "" || got[0].Heeded() {
+	got, unread, err := line.ReadEvents(secret, linesim.Sign(secret, body), body)
+	if err != nil || unread != nil || len(got) != 1 || got[0].GroupID != "" || got[0].UserID != "" || got[0].Heeded() {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestABrokenEventDoesNotKeepThoseBesideItFromBeingRead(t *testing.T) {
+	t.Parallel()
+	for name, broken := range map[string]string{
+		"a message that is null":     `{"type":"message","timestamp":1,"mode":"active","source":{"type":"user","userId":"` + someUser + `"},"webhookEventId":"01A","message":null}`,
+		"a message without its type": `{"type":"message","timestamp":1,"mode":"active","message":{"id":7},"webhookEventId":"01A"}`,
+		"a member that is null":      `{"type":"memberJoined","timestamp":1,"mode":"active","source":{"type":"group","groupId":"` + someGroup + `"},"joined":{"members":[null,{"type":1}]},"webhookEventId":"01A"}`,
+		"members that are no list":   `{"type":"memberLeft","timestamp":1,"mode":"active","source":{"type":"group","groupId":"` + someGroup + `"},"left":{"members":"x"},"webhookEventId":"01A"}`,
+		"a mention that is a number": `{"type":"message","timestamp":1,"mode":"active","message":{"type":"text","text":"x","mention":{"mentionees":[1]}},"webhookEventId":"01A"}`,
+		"a postback that is a list":  `{"type":"postback","timestamp":1,"mode":"active","postback":[],"webhookEventId":"01A"}`,
+		"null":                       `null`,
+		"a number":                   `1`,
+		"a text":                     `"join"`,
+		"a list":                     `[]`,
+		"nothing":                    `{}`,
+		"a type that is a number":    `{"type":1}`,
+		"a source that is a text":    `{"type":"join","source":"` + someGroup + `"}`,
+		"a time that is no number":   `{"type":"join","timestamp":"yesterday"}`,
+		"a time that is too large":   `{"type":"follow","timestamp":1e99}`,
+		"a name that is an object":   `{"type":"follow","webhookEventId":{}}`,
+	} {
+		body := call(broken, eventBodies["join"], broken)
+		got, unread, err := line.ReadEvents(secret, linesim.Sign(secret, body), body)
+		if err != nil || len(got) != 3 || got[1].Kind != roster.BotJoined || got[1].GroupID != someGroup || !got[1].Heeded() {
+			t.Errorf("%s: %+v, %v", name, got, err)
+			continue
+		}
+		if got[0].ID == "" || got[0].ID != got[2].ID {
+			t.Errorf("%s: not known again", name)
+		}
+		if len(unread) != 0 && (len(unread) != 2 || got[0].Kind != line.UnreadableEvent || got[0].Heeded() || strings.Contains(unread[0].Error(), someGroup)) {
+			t.Errorf("%s: read as %+v, unread %v", name, got[0], unread)
+		}
 	}
 }
 
@@ -127,12 +162,15 @@ func FuzzReadEvents(f *testing.F) {
 		f.Add([]byte(body))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if _, err := line.ReadEvents(secret, linesim.Sign("another", body), body); !errors.Is(err, line.ErrSignature) {
+		if _, _, err := line.ReadEvents(secret, linesim.Sign("another", body), body); !errors.Is(err, line.ErrSignature) {
 			t.Errorf("a forged call: %v", err)
 		}
-		events, err := line.ReadEvents(secret, linesim.Sign(secret, body), body)
+		events, unread, err := line.ReadEvents(secret, linesim.Sign(secret, body), body)
 		if err != nil && !errors.Is(err, line.ErrWebhookBody) {
 			t.Errorf("an error of no kind: %v", err)
+		}
+		if len(unread) > len(events) {
+			t.Errorf("%d of %d events are unread", len(unread), len(events))
 		}
 		for _, e := range events {
 			if e.ID == "" {
