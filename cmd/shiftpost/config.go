@@ -93,11 +93,11 @@ func readConfig(environ []string) (Config, error) {
 				problems = append(problems, fmt.Sprintf("%s_FILE: %v", name, err))
 				continue
 			}
-			vars[name] = strings.TrimSpace(string(b))
+			vars[name] = string(b)
 		}
 	}
 	for name, value := range vars {
-		if value == "" {
+		if vars[name] = clean(value); vars[name] == "" {
 			delete(vars, name) // an empty variable counts as unset, so that its default applies
 		}
 	}
@@ -114,7 +114,37 @@ func readConfig(environ []string) (Config, error) {
 	if problems != nil {
 		return c, &configError{problems}
 	}
+	for _, address := range []*string{&c.BaseURL, &c.LINEAPIBaseURL, &c.LIFFBaseURL, &c.LIFFSDKURL} {
+		*address = canonical(*address)
+	}
+	if id, found := strings.CutPrefix(c.LIFFID, "https://liff.line.me/"); found {
+		c.LIFFID = id // the console shows both side by side
+	}
 	return c, nil
+}
+
+// clean takes off a value what surely came with it by copying: a byte order mark, white space and line breaks around it,
+// and a pair of quotes that no shell took off.
+func clean(value string) string {
+	value = strings.TrimSpace(strings.TrimPrefix(value, "\ufeff"))
+	for _, quote := range []string{`"`, `'`} {
+		if inner, found := strings.CutPrefix(value, quote); found && strings.HasSuffix(inner, quote) {
+			return strings.TrimSpace(strings.TrimSuffix(inner, quote))
+		}
+	}
+	return value
+}
+
+// canonical writes an address as browsers do: the scheme and the host in small letters, without a slash at the end. What
+// is no address stays as it is.
+func canonical(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return address
+	}
+	u.Scheme, u.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	u.Path = strings.TrimRight(u.Path, "/")
+	return u.String()
 }
 
 // unreadable names the variable of a value that could not be read; the parser names the field.
@@ -130,6 +160,7 @@ func unreadable(err error) string {
 var (
 	channelIDForm = regexp.MustCompile(`^[0-9]{10}$`)
 	liffIDForm    = regexp.MustCompile(`^[0-9]{10}-[0-9A-Za-z]{8}$`)
+	secretForm    = regexp.MustCompile(`^[!-~]+$`) // what an HTTP header can carry, without spaces
 )
 
 // check says everything that keeps serve from running with these settings.
@@ -149,12 +180,18 @@ func (c Config) check() error {
 			bad("%s: %s", u.name, why)
 		}
 	}
+	if u, err := url.Parse(c.BaseURL); err == nil && u.Path != "" {
+		bad("SHIFTPOST_BASE_URL: %q has a path, but the site has a host of its own: write %s", c.BaseURL, u.Scheme+"://"+u.Host)
+	}
 	for _, v := range []struct{ name, value, why string }{
 		{"LINE_CHANNEL_ACCESS_TOKEN", c.ChannelAccessToken, "copy the channel access token of the Messaging API channel from the LINE Developers Console"},
 		{"LINE_CHANNEL_SECRET", c.ChannelSecret, "copy the channel secret of the Messaging API channel from the LINE Developers Console"},
 	} {
-		if v.value == "" {
+		switch {
+		case v.value == "":
 			bad("%s is not set: %s", v.name, v.why)
+		case !secretForm.MatchString(v.value):
+			bad("%s holds a space, a line break or another character that none has: %s again", v.name, v.why)
 		}
 	}
 	if !channelIDForm.MatchString(c.LoginChannelID) {
@@ -201,6 +238,8 @@ func badURL(s string) string {
 		return "not set: write an address like https://shift.example.jp"
 	case err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http"):
 		return fmt.Sprintf("%q is not an address like https://shift.example.jp", s)
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return fmt.Sprintf("%q must end before any ? or #, and name nobody before an @", u.Redacted())
 	case u.Scheme == "http" && !loopback(u.Hostname()):
 		return fmt.Sprintf("%q must begin with https", s)
 	}

@@ -72,6 +72,79 @@ func TestASecretCanBeAFileButNotBoth(t *testing.T) {
 	}
 }
 
+func TestWhatSurelyIsNoiseAroundASettingIsTakenOff(t *testing.T) {
+	t.Parallel()
+	for _, noisy := range []func(string) string{
+		func(v string) string { return v + "\n" },
+		func(v string) string { return v + "\r\n" },
+		func(v string) string { return " \t" + v + "\u3000" },
+		func(v string) string { return `"` + v + `"` },
+		func(v string) string { return "'" + v + "'\n" },
+		func(v string) string { return "\ufeff" + v },
+		func(v string) string { return "\ufeff\"" + v + "\"\r\n" },
+	} {
+		var environ []string
+		for _, setting := range goodEnvironment {
+			name, value, _ := strings.Cut(setting, "=")
+			environ = append(environ, name+"="+noisy(value))
+		}
+		path := filepath.Join(t.TempDir(), "secret")
+		if err := os.WriteFile(path, []byte(noisy("from-file")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		environ = append(environ, "SHIFTPOST_LEASE="+noisy("50s"))
+		environ[1], environ[2] = "LINE_CHANNEL_ACCESS_TOKEN_FILE="+path, "LINE_CHANNEL_SECRET="+noisy("s")
+		c, err := readConfig(environ)
+		if err == nil {
+			err = c.check()
+		}
+		if err != nil || c.ChannelAccessToken != "from-file" || c.ChannelSecret != "s" || c.BaseURL != "https://shift.example.jp" || c.LIFFID != "1234567890-AbcdEfgh" || c.Lease != 50*time.Second {
+			t.Errorf("%q was read as %+v, %v", environ, c, err)
+		}
+	}
+}
+
+func TestAnAddressIsReadAsABrowserReadsIt(t *testing.T) {
+	t.Parallel()
+	for _, typed := range []string{"HTTPS://shift.example.jp", "https://Shift.Example.JP/", "https://shift.example.jp//"} {
+		c, err := readConfig(append(goodEnvironment[1:], "SHIFTPOST_BASE_URL="+typed))
+		if err != nil || c.BaseURL != "https://shift.example.jp" {
+			t.Errorf("%s was read as %s, %v", typed, c.BaseURL, err)
+		}
+	}
+	c, err := readConfig(append(goodEnvironment[:4:4], "LINE_LIFF_ID=https://liff.line.me/1234567890-AbcdEfgh"))
+	if err != nil || c.LIFFID != "1234567890-AbcdEfgh" {
+		t.Errorf("the LIFF app's address was read as %s, %v", c.LIFFID, err)
+	}
+}
+
+func TestASettingThatCannotWorkStopsTheStartWithItsMend(t *testing.T) {
+	t.Parallel()
+	for setting, mend := range map[string]string{
+		"SHIFTPOST_BASE_URL=https://shift.example.jp/app":       "write https://shift.example.jp",
+		"SHIFTPOST_BASE_URL=https://shift.example.jp?a=1":       "before any ?",
+		"SHIFTPOST_BASE_URL=https://shift.example.jp#top":       "before any ?",
+		"SHIFTPOST_BASE_URL=https://me:secret@shift.example.jp": "name nobody",
+		"LINE_API_BASE_URL=https://api.line.me?x":               "before any ?",
+		"LINE_CHANNEL_ACCESS_TOKEN=two parts":                   "copy the channel access token",
+		"LINE_CHANNEL_ACCESS_TOKEN=two\nlines":                  "copy the channel access token",
+		"LINE_CHANNEL_SECRET=秘密":                                "copy the channel secret",
+	} {
+		name, value, _ := strings.Cut(setting, "=")
+		c, err := readConfig(append(goodEnvironment[:5:5], setting))
+		if err == nil {
+			err = c.check()
+		}
+		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), mend) {
+			t.Errorf("%q: %v", setting, err)
+			continue
+		}
+		if strings.HasPrefix(name, "LINE_CHANNEL") && strings.Contains(err.Error(), value) || strings.Contains(err.Error(), "secret@") {
+			t.Errorf("%q: the problem tells the secret: %v", setting, err)
+		}
+	}
+}
+
 func TestPlainHTTPIsForThisMachineOnly(t *testing.T) {
 	t.Parallel()
 	for url, good := range map[string]bool{"http://127.0.0.1:8080": true, "http://localhost:1": true, "http://[::1]:1": true, "https://a.jp": true,
