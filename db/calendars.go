@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"time"
 
 	"shiftpost/db/roster"
 )
@@ -99,6 +100,16 @@ func publishedShifts(ctx context.Context, q querier, teacherID int64, from roste
 			published[x.ShiftID] = m.Live.ClassroomName(x.ClassroomID)
 		}
 	}
+	classrooms, err := list(ctx, q, scanClassroom, `SELECT `+classroomColumns+` FROM classrooms`)
+	if err != nil {
+		return nil, err
+	}
+	edits := int64(0) // of all of them: a shift that moves to another classroom must not fall back
+	renamedAt := map[int64]time.Time{}
+	for _, c := range classrooms {
+		edits += c.EditNumber
+		renamedAt[c.ID] = c.UpdatedAt
+	}
 	all, err := list(ctx, q, scanShift, `SELECT `+shiftColumns+` FROM shifts WHERE teacher_id = ? AND state = 'confirmed' AND date >= ?
 		ORDER BY date, start_minutes, id`, teacherID, from)
 	if err != nil {
@@ -107,7 +118,11 @@ func publishedShifts(ctx context.Context, q querier, teacherID int64, from roste
 	var shown []roster.CalendarShift
 	for _, x := range all {
 		if classroom, ok := published[x.ID]; ok {
-			shown = append(shown, roster.CalendarShift{Shift: x, Classroom: classroom})
+			c := roster.CalendarShift{Shift: x, Classroom: classroom, Revision: x.Version + edits, RevisedAt: x.ChangedAt}
+			if at := renamedAt[x.ClassroomID]; at.After(c.RevisedAt) {
+				c.RevisedAt = at
+			}
+			shown = append(shown, c)
 		}
 	}
 	return shown, nil

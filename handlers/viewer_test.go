@@ -309,6 +309,17 @@ func TestAnIDTokenGetsInWhoIsALinkedTeacher(t *testing.T) {
 	}
 }
 
+func TestATeacherIsNotToldThatTheyAreInWhenTheSessionCannotBeSaved(t *testing.T) {
+	t.Parallel()
+	v := newViewerSite(t)
+	if _, err := v.Store.SessionDB().Exec(`CREATE TRIGGER refuse BEFORE INSERT ON sessions BEGIN SELECT RAISE(FAIL, 'refused'); END`); err != nil {
+		t.Fatal(err)
+	}
+	if a := v.visitor(t).signIn(t, v.sim.IDToken(hanako, nil)); a.StatusCode != http.StatusInternalServerError {
+		t.Errorf("signing in answered %d", a.StatusCode)
+	}
+}
+
 func TestWhatIsNoTokenIsNoQuestionToLINE(t *testing.T) {
 	t.Parallel()
 	v := newViewerSite(t)
@@ -764,6 +775,24 @@ func TestACalendarProgramReadsTheShiftsUntilTheAddressEnds(t *testing.T) {
 	moved := k.Events()[1]
 	if moved.Id() != id || moved.GetProperty(ics.ComponentPropertySequence).Value == sequence {
 		t.Errorf("a moved shift is %s in sequence %s, was %s in %s", moved.Id(), moved.GetProperty(ics.ComponentPropertySequence).Value, id, sequence)
+	}
+	v.Clock.Advance(time.Minute)
+	room := dbtest.Must(v.Store.Classroom(t.Context(), v.Classrooms[0].ID))(t)
+	if err := v.Store.EditClassroom(t.Context(), room.ID, room.EditNumber, db.ClassroomEdit{GroupID: room.GroupID, Name: "駅前本校", ShortName: room.ShortName, Position: room.Position}); err != nil {
+		t.Fatal(err)
+	}
+	a = program.get(t, "/calendars/"+token+".ics")
+	for _, e := range dbtest.Must(ics.ParseCalendar(strings.NewReader(a.body)))(t).Events() {
+		if e.Id() != id {
+			continue
+		}
+		was := func(p ics.ComponentProperty) string { return moved.GetProperty(p).Value }
+		if e.GetProperty(ics.ComponentPropertyLocation).Value != "駅前本校" || dbtest.Must(strconv.Atoi(e.GetProperty(ics.ComponentPropertySequence).Value))(t) <= dbtest.Must(strconv.Atoi(was(ics.ComponentPropertySequence)))(t) || e.GetProperty(ics.ComponentPropertyLastModified).Value <= was(ics.ComponentPropertyLastModified) {
+			t.Errorf("after the classroom got another name the entry is\n%v, before\n%v", e, moved)
+		}
+	}
+	if body := strings.ReplaceAll(a.body, "\r\n", ""); strings.ContainsAny(body, "\r\n") || !strings.HasSuffix(a.body, "\r\n") {
+		t.Errorf("a line does not end in CR LF, as RFC 5545 asks:\n%q", a.body)
 	}
 	for _, path := range []string{"/calendars/unknown.ics", "/calendars/" + token, "/calendars/.ics", "/calendars/shifts/1.ics", "/calendars/shifts/1.ics?teacher=1&until=4102444800&key=x"} {
 		if a := program.get(t, path); a.StatusCode != http.StatusNotFound || !strings.Contains(a.body, "この予定は見つかりません") {

@@ -27,15 +27,18 @@ func Calendar(ctx context.Context, c roster.Calendar, host string, loc *time.Loc
 	for _, x := range c.Shifts {
 		addShift(ctx, k, x, host, loc)
 	}
-	return []byte(k.Serialize())
+	return serialize(k)
 }
 
 // ShiftCalendar writes one shift as an iCalendar document.
 func ShiftCalendar(ctx context.Context, x roster.CalendarShift, host string, loc *time.Location) []byte {
 	k := newCalendar()
 	addShift(ctx, k, x, host, loc)
-	return []byte(k.Serialize())
+	return serialize(k)
 }
+
+// serialize writes a calendar with lines that end in CR LF (RFC 5545, section 3.1); the library's default is LF.
+func serialize(k *ics.Calendar) []byte { return []byte(k.Serialize(ics.WithNewLine("\r\n"))) }
 
 // ShiftCalendarName is the name of a calendar file with one shift.
 func ShiftCalendarName(ctx context.Context, x roster.CalendarShift) string {
@@ -51,9 +54,9 @@ func newCalendar() *ics.Calendar {
 
 func addShift(ctx context.Context, k *ics.Calendar, x roster.CalendarShift, host string, loc *time.Location) {
 	e := k.AddEvent(fmt.Sprintf("shift-%d@%s", x.ID, host))
-	e.SetSequence(int(x.Version))
-	e.SetDtStampTime(x.ChangedAt)
-	e.SetModifiedAt(x.ChangedAt)
+	e.SetSequence(int(x.Revision))
+	e.SetDtStampTime(x.RevisedAt)
+	e.SetModifiedAt(x.RevisedAt)
 	e.SetStartAt(x.Start(loc))
 	e.SetEndAt(x.End(loc))
 	e.SetSummary(text.T(ctx, "viewer.calendar.event", "Classroom", x.Classroom))

@@ -6,6 +6,10 @@ import "time"
 type CalendarShift struct {
 	Shift
 	Classroom string
+	// Revision grows, and RevisedAt is when it last did, whenever something that the entry shows changes: the shift or the
+	// classroom's name.
+	Revision  int64
+	RevisedAt time.Time
 }
 
 // Calendar is what a teacher's secret address answers.
